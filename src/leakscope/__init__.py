@@ -1,0 +1,68 @@
+"""Who can tell that a record was used to train a model, how surely, and what would stop them.
+
+Everything public is named here and loaded when it is first used, so that importing the package
+costs next to nothing::
+
+    import leakscope as ls
+
+    report = ls.audit(model, members, nonmembers)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "LeakscopeError",
+    "Records",
+    "Report",
+    "__version__",
+    "attacks",
+    "audit",
+    "audit_predictions",
+    "channels",
+    "errors",
+    "load_dataset",
+    "metrics",
+    "models",
+    "register",
+]
+
+if TYPE_CHECKING:
+    from leakscope import attacks, channels, errors, metrics, models
+    from leakscope.auditing import audit, audit_predictions
+    from leakscope.datasets import load_dataset
+    from leakscope.errors import LeakscopeError
+    from leakscope.records import Records
+    from leakscope.registry import register
+    from leakscope.report import Report
+else:
+    # Where each public name is defined. A package needs no entry: it is its own home.
+    _HOMES = {
+        "LeakscopeError": "errors",
+        "Records": "records",
+        "Report": "report",
+        "audit": "auditing",
+        "audit_predictions": "auditing",
+        "load_dataset": "datasets",
+        "register": "registry",
+    }
+
+    # Hidden from type checkers, which would otherwise take every unknown name for a public one.
+    def __getattr__(name: str) -> object:
+        """The public thing of this name, imported on first use and kept."""
+        from importlib import import_module
+
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f"{__name__}.{_HOMES.get(name, name)}")
+        value = getattr(module, name) if name in _HOMES else module
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """The public names alone, for completion."""
+    return [*__all__]
