@@ -1,0 +1,67 @@
+"""Every error Leakscope raises on purpose.
+
+LeakscopeError
+├── InputError (ValueError)          something handed in is wrong: a value, a shape, an option
+│   ├── RecordsError                 … in the records: it names the column and the row
+│   ├── ModelError                   … in the model, or in what it answered
+│   └── UnknownNameError (KeyError)  … a name nothing is registered under; suggests the nearest
+├── NotApplicableError               an attack or control cannot run here; the reason is reported
+├── MissingDataError                 a data file is not there: where to get it, where to put it
+├── MissingExtraError (ImportError)  an optional package is needed: how to install it
+└── UntrustedFileError               a file that could run code when loaded was refused
+
+Each message is one sentence: what was wrong, which value, what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LeakscopeError(Exception):
+    """Anything Leakscope refuses to do, with one sentence that says why."""
+
+
+class InputError(LeakscopeError, ValueError):
+    """Something handed in is wrong."""
+
+
+class RecordsError(InputError):
+    """The records are wrong: the message names the column and the row."""
+
+
+class ModelError(InputError):
+    """The model, or what it answered, is wrong."""
+
+
+class UnknownNameError(InputError, KeyError):
+    """Nothing is registered under this name."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
+        super().__init__(f"There is no {kind} named {name!r}; {hint}")
+
+    # KeyError shows the repr of its argument, quotes and all: a sentence is wanted instead.
+    __str__ = Exception.__str__
+
+
+class NotApplicableError(LeakscopeError):
+    """An attack, channel or control cannot run here; reported by name, never skipped silently."""
+
+
+class MissingDataError(LeakscopeError, FileNotFoundError):
+    """A data file is not where it should be."""
+
+
+class MissingExtraError(LeakscopeError, ImportError):
+    """An optional package is needed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional package; pip install 'leakscope[{extra}]'")
+
+
+class UntrustedFileError(LeakscopeError):
+    """A file that could run code when loaded was refused."""

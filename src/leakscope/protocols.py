@@ -1,0 +1,111 @@
+"""What a model, a channel, an attack and a recipe must offer: the walls of the house.
+
+Shapes: n records, k classes, w the width of a channel, m shadow models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from leakscope.evidence import Evidence
+    from leakscope.records import Records
+
+Task = Literal["classification", "regression"]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Labels = NDArray[Any]
+
+# What a model can be asked for, and what a channel can need of it.
+Ability = Literal["labels", "probabilities", "loss", "queries"]
+
+# What an attack knows of who was a member, beyond what it sees through its channel.
+Knowledge = Literal["none", "average training loss", "members of the other half"]
+
+BOTH: frozenset[Task] = frozenset({"classification", "regression"})
+CLASSIFICATION: frozenset[Task] = frozenset({"classification"})
+REGRESSION: frozenset[Task] = frozenset({"regression"})
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A trained model.
+
+    ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, and
+    whether it answers for features it has not been asked about before (``queries``; saved
+    predictions do not). ``classes`` are the labels in the order of the columns of ``predict_proba``; None for
+    regression.
+    """
+
+    name: str
+    task: Task
+    classes: Labels | None
+    abilities: frozenset[Ability]
+
+    def predict(self, X: Any) -> Labels:
+        """The label of each record, (n,)."""
+        ...
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, (n, k), rows summing to 1."""
+        ...
+
+    def loss(self, X: Any, y: Labels) -> Floats:
+        """The loss of each record, (n,): log-loss for classes, squared error for numbers."""
+        ...
+
+
+class Channel(Protocol):
+    """What the adversary sees of a model. Options are fields of a frozen dataclass."""
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    tasks: ClassVar[frozenset[Task]]
+    needs: ClassVar[frozenset[Ability]]
+    scope: ClassVar[Literal["record", "model"]] = "record"
+
+    def width(self, model: Model) -> int:
+        """How many numbers an observation of one record has."""
+        ...
+
+    def observe(self, model: Model, records: Records) -> Floats:
+        """What is seen of each record, (n, w)."""
+        ...
+
+
+class Attack(Protocol):
+    """Evidence in, a membership score per record out; higher means member.
+
+    An attack is a pure function of what its channel shows. What it knows of the members of the
+    target beyond that is declared in ``knowledge``, and the evidence gives no more.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    channel: ClassVar[str]
+    tasks: ClassVar[frozenset[Task]]
+    knowledge: ClassVar[Knowledge] = "none"
+
+    def score(self, evidence: Evidence) -> Floats:
+        """A score per record, (n,)."""
+        ...
+
+    def threshold(self, evidence: Evidence) -> float | None:
+        """The score from which this adversary says member; None: chosen on a fifth of the records."""
+        return None
+
+
+class Recipe(Protocol):
+    """How a model is made from records."""
+
+    name: str
+
+    def fit_many(
+        self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
+    ) -> list[Model]:
+        """One model per row of roles (m, n), trained on the records whose role is 1."""
+        ...
