@@ -1,0 +1,72 @@
+"""Scores and memberships checked at the door, and unit ids turned into codes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leakscope.errors import InputError
+from leakscope.protocols import Bools, Floats
+
+Codes = NDArray[np.intp]
+
+
+def check_scores(scores: ArrayLike, membership: ArrayLike) -> tuple[Floats, Bools]:
+    """The scores (n,) as finite floats and the membership (n,) as booleans, both sides present."""
+    values = np.asarray(scores)
+    if values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise InputError(
+            f"Scores must be one number per record, got an array of {values.dtype} "
+            f"with shape {values.shape}"
+        )
+    values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise InputError(
+            f"Scores must be finite, and {np.count_nonzero(~finite)} are not, the first in row "
+            f"{row} ({values[row]}): clip or drop them before scoring"
+        )
+    members = check_mask(membership, len(values), "membership")
+    if not members.any() or members.all():
+        missing = "non-members" if members.any() else "members"
+        raise InputError(f"There are no {missing} among the {len(values)} records: both are needed")
+    return values, members
+
+
+def check_mask(mask: ArrayLike, n: int, name: str) -> Bools:
+    """A boolean (n,) array, or an error that names it."""
+    values = np.asarray(mask)
+    if values.dtype != np.bool_:
+        raise InputError(
+            f"The {name} must be boolean, one value per record, got {values.dtype}: "
+            f"compare it with the value that stands for a member"
+            if name == "membership"
+            else f"The {name} must be boolean, one value per record, got {values.dtype}"
+        )
+    if values.shape != (n,):
+        raise InputError(f"The {name} has shape {values.shape}, but there are {n} scores")
+    return values
+
+
+def unit_codes(unit: ArrayLike | None, membership: Bools) -> Codes | None:
+    """A number from 0 for each unit (n,), in the order of the ids; no unit may be on both sides."""
+    if unit is None:
+        return None
+    ids = np.asarray(unit)
+    if ids.shape != membership.shape:
+        raise InputError(f"The unit has shape {ids.shape}, but there are {len(membership)} scores")
+    names, codes = np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)
+    straddling = split_units(codes, membership)
+    if straddling.any():
+        raise InputError(
+            f"Unit {str(names[np.argmax(straddling)])!r} is among the members and the non-members: "
+            f"keep all its rows on one side"
+        )
+    return codes
+
+
+def split_units(codes: Codes, mask: Bools) -> Bools:
+    """For each unit, whether some of its rows are in the mask (n,) and some are not."""
+    inside = np.bincount(codes, weights=mask)
+    return (inside > 0) & (inside < np.bincount(codes))

@@ -1,0 +1,132 @@
+"""The share of members found at a low false positive rate, with the threshold's own uncertainty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+from scipy.special import betainc
+from scipy.stats import binom
+
+from leakscope.errors import InputError
+from leakscope.metrics.intervals import finite
+from leakscope.metrics.rates import effective_size
+from leakscope.metrics.samples import Codes, check_scores, unit_codes
+from leakscope.protocols import Bools, Floats
+
+# Below so many expected non-members above the threshold, their number cannot carry the rate.
+ENOUGH = 5.0
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The true positive rate at a false positive rate; unresolved where non-members are too few."""
+
+    fpr: float
+    value: float
+    low: float
+    high: float
+    resolved: bool
+
+    def to_dict(self) -> dict[str, float | bool | None]:
+        """For JSON."""
+        ends = {key: finite(getattr(self, key)) for key in ("value", "low", "high")}
+        return {"fpr": self.fpr, **ends, "resolved": self.resolved}
+
+
+def tpr_at_fpr(
+    scores: ArrayLike,
+    membership: ArrayLike,
+    fpr: float,
+    *,
+    unit: ArrayLike | None = None,
+    inflation: float = 1.0,
+    confidence: float = 0.95,
+) -> Rate:
+    """The largest TPR with an empirical FPR of at most ``fpr``, and an interval for the true one.
+
+    The threshold that truly has this FPR is not known: the number K of the N non-members above it
+    is Binomial(N, fpr). Were it known to be k, the members above it would give the TPR the
+    distribution Beta(h + ½, M − h + ½) (Jeffreys), h of the M members being above the threshold
+    that k non-members exceed. The ends are quantiles of the mixture of these over K, so that both
+    uncertainties are carried, exactly where either side is the smaller. N and M are effective
+    numbers. Unresolved rates have a lower end of 0.
+    """
+    if not 0 < fpr < 1:
+        raise InputError(f"A false positive rate must be between 0 and 1, got {fpr!r}")
+    values, members = check_scores(scores, membership)
+    codes = unit_codes(unit, members)
+    found = _found_by_false_positives(values, members)
+    n1, n0 = int(members.sum()), int((~members).sum())
+    allowed = math.floor(fpr * n0 * (1 + 1e-12))
+    size1, size0 = _effective_sizes(values, members, codes, inflation, allowed)
+    resolved = fpr * size0 * (1 + 1e-12) >= ENOUGH
+
+    trials = max(round(size0), 1)
+    few, many = (int(binom.ppf(tail, trials, fpr)) for tail in (1e-6, 1 - 1e-6))
+    count = np.arange(few, many + 1)
+    weight = binom.pmf(count, trials, fpr)
+    weight /= weight.sum()
+    above = np.rint(count * (n0 / trials)).astype(np.intp)
+    most = found[above] / n1
+    least = np.where(above > 0, found[np.maximum(above - 1, 0)], 0) / n1
+
+    tail = (1 - confidence) / 2
+    if resolved:
+        middle = (least + most) / 2
+        low = _mixture_quantile(weight, middle, size1, tail)
+        high = 1 - _mixture_quantile(weight, 1 - middle, size1, tail)
+    else:
+        low, high = 0.0, 1 - _mixture_quantile(weight, 1 - most, size1, tail)
+    value = float(found[allowed] / n1)
+    return Rate(float(fpr), value, min(low, value), max(high, value), bool(resolved))
+
+
+def _found_by_false_positives(scores: Floats, membership: Bools) -> Codes:
+    """How many members are found at the price of at most k non-members, for k = 0 … n0: (n0 + 1,).
+
+    They are those strictly above the next non-member, so that tied records fall together.
+    """
+    members = np.sort(scores[membership])
+    others = np.sort(scores[~membership])[::-1]
+    found = len(members) - np.searchsorted(members, others, side="right")
+    return np.append(found, len(members))
+
+
+def _effective_sizes(
+    scores: Floats, membership: Bools, unit: Codes | None, inflation: float, allowed: int
+) -> tuple[float, float]:
+    """The effective numbers of members and non-members for the rates at this threshold.
+
+    A tail holds so few rows that a design effect seen there alone is often too small; the one at
+    the median of the side is steady, and the larger of the two counts.
+    """
+    threshold = np.sort(scores[~membership])[::-1][allowed]
+    sizes = []
+    for side in (membership, ~membership):
+        values = scores[side]
+        codes = None if unit is None else unit[side]
+        sizes.append(
+            min(
+                effective_size(values > cut, codes, inflation)
+                for cut in (threshold, np.sort(values)[len(values) // 2])
+            )
+        )
+    return sizes[0], sizes[1]
+
+
+def _mixture_quantile(weight: Floats, rate: Floats, n: float, tail: float) -> float:
+    """The ``tail`` quantile of Beta(rate·n + ½, (1 − rate)·n + ½) mixed with the weights.
+
+    A component without a single success is a point at 0: a lower end of a rate never seen is 0.
+    """
+    at_zero = rate == 0
+    if weight[at_zero].sum() >= tail:
+        return 0.0
+    weight, rate = weight[~at_zero], rate[~at_zero]
+    wanted = tail - (1 - weight.sum())
+    a, b = rate * n + 0.5, (1 - rate) * n + 0.5
+    return float(brentq(lambda x: weight @ betainc(a, b, x) - wanted, 0.0, 1.0, xtol=1e-10))
