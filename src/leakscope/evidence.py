@@ -1,0 +1,104 @@
+"""Evidence: what one attack is given, and no more.
+
+Membership in the target never reaches an attack as an array. What an attack declares that its
+adversary knows comes through two doors: the average over the members (Yeom et al.), and
+cross-fitting, where members of one half teach an attack that scores the other half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import NotApplicableError
+from leakscope.protocols import Bools, Floats, Knowledge, Task
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Which half, and which fifth, each record belongs to; units and equal records stay whole."""
+
+    half: Bools
+    calibration: Bools
+
+    @classmethod
+    def draw(cls, blocks: NDArray[np.intp], seed: int) -> Folds:
+        """Folds from the blocks of Records.blocks: the same however the records were sorted."""
+        rank = np.random.default_rng(seed).permutation(blocks.max() + 1)[blocks]
+        return cls(half=rank % 2 == 0, calibration=rank % 5 == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the adversary has: observations of n records in the target, and of m shadow models.
+
+    observations (n, w); labels (n,): class numbers 0 … classes−1, or the target numbers of a
+    regression; shadow_membership (m, n) and shadow_observations (m, n, w), m = 0 without shadows.
+    """
+
+    task: Task
+    observations: Floats
+    labels: NDArray[np.int64] | Floats
+    classes: int
+    folds: Folds
+    seed: int
+    knowledge: Knowledge = "none"
+    shadow_membership: Bools = field(default_factory=lambda: np.zeros((0, 0), bool))
+    shadow_observations: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    _membership: Bools | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def _known(self, needed: Knowledge) -> Bools:
+        if self.knowledge != needed or self._membership is None:
+            raise PermissionError(f"An attack must declare knowledge={needed!r} to use it")
+        return self._membership
+
+    def average_over_members(self, values: Floats) -> float:
+        """The mean of values (n,) over the members, for adversaries who know the training loss."""
+        return float(np.mean(values[self._known("average training loss")]))
+
+    def part(self, chosen: Bools) -> Evidence:
+        """The chosen records alone, with no knowledge of membership."""
+        shadows = len(self.shadow_membership) > 0
+        return replace(
+            self,
+            observations=self.observations[chosen],
+            labels=self.labels[chosen],
+            folds=Folds(self.folds.half[chosen], self.folds.calibration[chosen]),
+            knowledge="none",
+            shadow_membership=self.shadow_membership[:, chosen]
+            if shadows
+            else self.shadow_membership,
+            shadow_observations=self.shadow_observations[:, chosen]
+            if shadows
+            else self.shadow_observations,
+            _membership=None,
+        )
+
+    def cross_fit(self, learn: Callable[[Evidence, Bools], Callable[[Evidence], Floats]]) -> Floats:
+        """Scores (n,), each from an attack taught by the other half only.
+
+        learn(known, membership) fits on one half and returns a function that scores the other.
+        It is taught twice, with the sides as they are and swapped, and half the difference is
+        the score: so swapping the sides negates every score exactly, whatever the learner.
+        """
+        membership = self._known("members of the other half")
+        if self.folds.half.all() or not self.folds.half.any():
+            raise NotApplicableError(
+                f"All {len(self)} records fell into one half, so that nothing is left to learn "
+                "from; give more records"
+            )
+        scores = np.empty(len(self))
+        for half in (False, True):
+            asked = self.folds.half == half
+            taught = ~asked
+            known, unknown = self.part(taught), self.part(asked)
+            as_is = learn(known, membership[taught])(unknown)
+            swapped = learn(known, ~membership[taught])(unknown)
+            scores[asked] = (as_is - swapped) / 2
+        return scores

@@ -1,0 +1,69 @@
+"""Small populations in which the truth about membership is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from leakscope.models import as_model
+from leakscope.protocols import Model
+from leakscope.records import Records, pool
+
+
+@dataclass(frozen=True)
+class World:
+    """A model and a pool of records, the first of them members by name at least."""
+
+    model: Model
+    records: Records
+    membership: np.ndarray
+
+
+def draw(n: int, seed: int, task: str) -> Records:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    signal = X[:, 0] + rng.normal(size=n)
+    # Classes by rank: both sides have the same share of each, so that labels tell nothing.
+    rank = np.argsort(np.argsort(signal)) / n
+    y = (rank >= 0.5).astype(int) + (rank >= 0.8) if task == "classification" else signal
+    return Records(X, y)
+
+
+def fit(records: Records, task: str) -> Model:
+    forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    return as_model(forest(20, random_state=0).fit(records.X, records.y))
+
+
+def constant(records: Records, task: str) -> Model:
+    if task == "regression":
+        return as_model(lambda X: np.full(len(X), 0.25), task="regression")
+    return as_model(lambda X: np.tile([0.5, 0.2, 0.3], (len(X), 1)))
+
+
+@pytest.fixture(scope="session")
+def world() -> Callable[..., World]:
+    """A maker of worlds: leaky, constant, or with neither side in the training set."""
+    made: dict[tuple, World] = {}
+
+    def make(
+        kind: str,
+        task: str = "classification",
+        sizes: tuple[int, int] = (300, 300),
+        seed: int = 0,
+    ) -> World:
+        key = (kind, task, sizes, seed)
+        if key not in made:
+            members, nonmembers, others = (
+                draw(size, 3 * seed + side, task) for side, size in enumerate((*sizes, 300))
+            )
+            records, membership = pool(members, nonmembers)
+            teachers = {"leaky": members, "exchangeable": others}
+            model = constant(members, task) if kind == "constant" else fit(teachers[kind], task)
+            made[key] = World(model, records, membership)
+        return made[key]
+
+    return make
