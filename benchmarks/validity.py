@@ -1,0 +1,105 @@
+"""How often an audit says that a model leaks: where nothing leaks, and where everything does.
+
+usage: python benchmarks/validity.py [--simulated 2000] [--real 200] [--planted 200] [--workers 2]
+
+Three tables, each a run of whole audits with every attack and control:
+- simulated: saved predictions drawn from one distribution for both sides: nobody is a member;
+- real: a random forest trained on a third set, so neither side are members, 500 records a side;
+- planted: one nearest neighbour trained on the members, 500 records a side.
+The verdict `leaks` must come in at most 2.5 % of the first two, and always in the third.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.stats import binomtest
+
+import leakscope
+from leakscope.recipes.sklearn import named_recipe
+from leakscope.records import Records
+
+SIDE = 500
+
+
+def simulated(seed: int) -> str:
+    """An audit of predictions from one distribution, whose sharpness, classes and sizes vary."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 11))
+    sizes = rng.integers(100, 1000, size=2)
+    sharpness = rng.choice([0.3, 1.0, 5.0])
+
+    def side(n: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.integers(0, k, n)
+        return rng.dirichlet(np.ones(k) * sharpness, n) * 0.5 + 0.5 * (
+            np.arange(k) == y[:, None]
+        ), y
+
+    (p1, y1), (p0, y0) = side(sizes[0]), side(sizes[1])
+    return leakscope.audit_predictions(p1, y1, p0, y0, seed=seed).verdict.level
+
+
+def adult(seed: int, sides: int) -> list[Records]:
+    """Disjoint random sets of 500 Adult records, equal records kept together."""
+    pool = leakscope.load_dataset("adult").sample(sides * SIDE, seed)
+    deal = np.random.default_rng(seed).permutation(pool.blocks().max() + 1)[pool.blocks()] % sides
+    return [pool.take(np.flatnonzero(deal == side)) for side in range(sides)]
+
+
+def real(seed: int) -> str:
+    """An audit of a forest that was trained on neither side."""
+    third, members, nonmembers = adult(seed, 3)
+    model = named_recipe("forest").fit(third, seed).estimator
+    return leakscope.audit(model, members, nonmembers, seed=seed).verdict.level
+
+
+def planted(seed: int) -> str:
+    """An audit of one nearest neighbour, which keeps its members."""
+    members, nonmembers = adult(seed, 2)
+    model = named_recipe("nearest").fit(members, seed).estimator
+    return leakscope.audit(model, members, nonmembers, seed=seed).verdict.level
+
+
+def quietly(run: Callable[[int], str], seed: int) -> str:
+    """One run; a warning is an error, as in the tests."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return run(seed)
+
+
+def main() -> None:
+    """Run the three and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--simulated", type=int, default=2000)
+    parser.add_argument("--real", type=int, default=200)
+    parser.add_argument("--planted", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    print(
+        "| audits | number | leaks | share (95 % interval) | no leak found | undecided | invalid |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, run in (("simulated", simulated), ("real", real), ("planted", planted)):
+        number = getattr(options, name)
+        levels = Counter(
+            Parallel(n_jobs=options.workers)(delayed(quietly)(run, seed) for seed in range(number))
+        )
+        if not number:
+            continue
+        share = binomtest(levels["leaks"], number)
+        ends = share.proportion_ci(method="wilson")
+        print(
+            f"| {name} | {number} | {levels['leaks']} | {share.statistic:.2%} "
+            f"({ends.low:.2%} to {ends.high:.2%}) | {levels['no_leak_found']} | "
+            f"{levels['undecided']} | {levels['invalid']} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""The two front doors: audit a model, or audit saved predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leakscope.auditing.battery import Progress, silent
+from leakscope.auditing.run import run_audit
+from leakscope.auditing.settings import Settings
+from leakscope.doors import check_side, enter_model, enter_records
+from leakscope.errors import InputError
+from leakscope.models.predictions import SavedPredictions
+from leakscope.protocols import Attack, Labels, Task
+from leakscope.records import Records
+from leakscope.report import Report
+
+
+def audit(
+    model: Any,
+    members: Any,
+    nonmembers: Any,
+    *,
+    label: str | None = None,
+    groups: Sequence[str] | None = None,
+    unit: str | None = None,
+    classes: Labels | None = None,
+    task: Task | None = None,
+    attacks: Sequence[str | Attack] | None = None,
+    channels: Sequence[str] | None = None,
+    limit: float = 0.1,
+    prior: float = 0.5,
+    randomized: bool = False,
+    delta: float = 1e-5,
+    max_overlap: float = 0.05,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    command: str | None = None,
+    dataset: str | None = None,
+) -> Report:
+    """Who can tell that a record was used to train this model, and how surely.
+
+    model: a fitted scikit-learn estimator (or one that follows its interface), or a function from
+    features to probabilities. members, nonmembers: (X, y), a DataFrame with label=, or Records.
+    groups: columns to report by. unit: the column of the person a row belongs to. limit: the
+    advantage below which no leak counts as found. prior: the share of members among those an
+    adversary asks about, for the positive predictive value. randomized: each record was put on its
+    side by an independent fair coin; only then is a lower bound on ε given, at delta.
+    out: a folder for report.json, report.html and records.csv.
+    """
+    settings = Settings(attacks, channels, limit, prior, randomized, delta, max_overlap, seed)
+    settings.check()
+    wrapped = enter_model(model, members, label, classes, task)
+    features = getattr(wrapped, "feature_names", None)
+    sides = [
+        enter_records(data, side, label=label, groups=groups, unit=unit, features=features)
+        for data, side in ((members, "members"), (nonmembers, "nonmembers"))
+    ]
+    for side in sides:
+        check_side(wrapped, side)
+    report = run_audit(
+        wrapped,
+        sides[0],
+        sides[1],
+        settings,
+        progress=progress or silent,
+        command=command or f"leakscope.audit(model, members, nonmembers, {settings.typed()})",
+        dataset=dataset,
+        unit=unit,
+    )
+    if out is not None:
+        report.save(out)
+    return report
+
+
+def audit_predictions(
+    member_probabilities: ArrayLike,
+    member_labels: ArrayLike,
+    nonmember_probabilities: ArrayLike,
+    nonmember_labels: ArrayLike,
+    *,
+    classes: Labels | None = None,
+    attacks: Sequence[str | Attack] | None = None,
+    channels: Sequence[str] | None = None,
+    limit: float = 0.1,
+    prior: float = 0.5,
+    randomized: bool = False,
+    delta: float = 1e-5,
+    seed: int = 0,
+    member_groups: dict[str, ArrayLike] | None = None,
+    nonmember_groups: dict[str, ArrayLike] | None = None,
+    member_units: ArrayLike | None = None,
+    nonmember_units: ArrayLike | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    command: str | None = None,
+) -> Report:
+    """An audit from saved predictions, with no model at hand.
+
+    Probabilities (n, k), or (n,) of the second of two classes; labels (n,). classes: the label of
+    each column, by default the labels in sorted order where they are not the numbers 0 … k−1.
+    Controls that look at features cannot be run, and the report says so.
+    """
+    settings = Settings(
+        attacks, channels, limit, prior, randomized, delta, max_overlap=1.0, seed=seed
+    )
+    settings.check()
+    given = (
+        ("members", member_probabilities, member_labels, member_groups, member_units),
+        (
+            "nonmembers",
+            nonmember_probabilities,
+            nonmember_labels,
+            nonmember_groups,
+            nonmember_units,
+        ),
+    )
+    sides = [
+        Records(_two_columns(values), y, groups or {}, units, name=name)  # type: ignore[arg-type]
+        for name, values, y, groups, units in given
+    ]
+    if classes is None:
+        classes = _classes_of(sides)
+    model = SavedPredictions(classes)
+    for side in sides:
+        model.predict_proba(side.X)
+        check_side(model, side)
+    report = run_audit(
+        model,
+        sides[0],
+        sides[1],
+        settings,
+        progress=progress or silent,
+        command=command or f"leakscope.audit_predictions(..., {settings.typed()})",
+        dataset=None,
+        unit=None if member_units is None else "unit",
+    )
+    if out is not None:
+        report.save(out)
+    return report
+
+
+def _two_columns(probabilities: ArrayLike) -> NDArray[np.float64]:
+    try:
+        values = np.asarray(probabilities, dtype=np.float64)
+    except ValueError:
+        raise InputError("The predictions are not all numbers; give class probabilities") from None
+    return np.column_stack([1 - values, values]) if values.ndim == 1 else values
+
+
+def _classes_of(sides: Sequence[Records]) -> Labels:
+    k = np.shape(sides[0].X)[1]
+    labels = np.unique(np.concatenate([side.y for side in sides]))
+    numbered = labels.dtype.kind in "biu" and labels.min() >= 0 and labels.max() < k
+    if not numbered and len(labels) != k:
+        raise InputError(
+            f"There are {k} probabilities per record and {len(labels)} different labels; "
+            "pass classes= in the order of the columns"
+        )
+    return np.arange(k) if numbered else labels

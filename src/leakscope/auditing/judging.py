@@ -1,0 +1,89 @@
+"""From scores to outcomes: every attack of a battery judged in the same way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from leakscope.auditing.battery import Battery, Shot
+from leakscope.evidence import Folds
+from leakscope.metrics.epsilon import epsilon_lower_bound
+from leakscope.metrics.outcome import Epsilon, Outcome, judge
+from leakscope.metrics.tails import ENOUGH
+from leakscope.protocols import Bools, Floats
+from leakscope.records import Records
+
+NOT_RANDOMIZED = "Membership was not drawn by a fair coin per record, which a bound on ε needs."
+TAUGHT = "The attack was taught by members, which the one-run bound on ε does not allow."
+BY_UNIT = "Rows belong to persons: a bound on ε would need a coin per row."
+
+
+def judge_battery(
+    battery: Battery,
+    records: Records,
+    membership: Bools,
+    folds: Folds,
+    *,
+    prior: float,
+    randomized: bool,
+    delta: float,
+) -> list[Outcome]:
+    """An outcome for each attack that ran, strongest advantage first."""
+    # A record that stands there twice got one coin for both: it cannot bound ε for one.
+    _, first, copies = np.unique(records.blocks(), return_index=True, return_counts=True)
+    alone = np.sort(first[copies == 1])
+    outcomes = []
+    for shot in battery.shots.values():
+        outcome = _judge(shot, records, membership, folds, prior)
+        note = _why_no_epsilon(shot, records, randomized)
+        bound: Epsilon | None = None
+        if not note:
+            bound = epsilon_lower_bound(shot.scores[alone], membership[alone], delta=delta)
+        outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
+    return sorted(outcomes, key=lambda one: -one.advantage.value)
+
+
+def _why_no_epsilon(shot: Shot, records: Records, randomized: bool) -> str:
+    if not randomized:
+        return NOT_RANDOMIZED
+    if records.unit is not None:
+        return BY_UNIT
+    return TAUGHT if shot.taught else ""
+
+
+def _judge(shot: Shot, records: Records, membership: Bools, folds: Folds, prior: float) -> Outcome:
+    attack = shot.attack
+    source = None
+    if shot.threshold is not None:
+        knows = attack.knowledge == "average training loss"
+        source = "average training loss" if knows else "fixed by the attack"
+    return judge(
+        shot.scores,
+        membership,
+        attack=attack.name,
+        channel=attack.channel,
+        paper=attack.paper,
+        summary=(attack.__doc__ or "").partition("\n")[0],
+        knowledge=attack.knowledge,
+        threshold=shot.threshold,
+        threshold_source=source,
+        calibration=folds.calibration,
+        unit=records.unit,
+        groups=records.groups,
+        inflation=shot.inflation,
+        prior=prior,
+        models=1,
+    )
+
+
+def vulnerable(scores: Floats | None, membership: Bools) -> Bools:
+    """Members whom the headline attack singles out while accusing at most 1 % of non-members, (n,).
+
+    At most 5 % where there are too few non-members to carry 1 %.
+    """
+    if scores is None:
+        return np.zeros_like(membership)
+    others = np.sort(scores[~membership])[::-1]
+    rate = 0.01 if 0.01 * len(others) >= ENOUGH else 0.05
+    return np.asarray(membership & (scores > others[int(rate * len(others))]))

@@ -1,0 +1,202 @@
+"""The audit proper: from two sides of records to a report."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import leakscope
+from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
+from leakscope.auditing.judging import judge_battery, vulnerable
+from leakscope.auditing.settings import Settings
+from leakscope.auditing.target import describe_target, target_control
+from leakscope.auditing.verdict import adjust, decide
+from leakscope.controls import Control
+from leakscope.controls.blind import blind_control
+from leakscope.controls.constant import constant_control, constant_model
+from leakscope.controls.overlap import Overlap, find_overlap
+from leakscope.controls.target import size_control, variation_control
+from leakscope.doors import missing_rows
+from leakscope.evidence import Folds
+from leakscope.metrics.outcome import Outcome
+from leakscope.models import Remembering
+from leakscope.protocols import Bools, Model
+from leakscope.records import Records, pool
+from leakscope.report import RecordTable, Report, Verdict
+from leakscope.report.build import SCHEMA_VERSION
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is audited: a model that remembers its answers, and the pool in canonical order.
+
+    row (n,): the record's position in the user's input, on its side. The names are for the report.
+    """
+
+    model: Model
+    records: Records
+    membership: Bools
+    folds: Folds
+    row: NDArray[np.intp]
+    dataset: str | None
+    unit: str | None
+
+
+def run_audit(
+    model: Model,
+    members: Records,
+    nonmembers: Records,
+    settings: Settings,
+    *,
+    command: str,
+    progress: Progress = silent,
+    dataset: str | None = None,
+    unit: str | None = None,
+) -> Report:
+    """The audit of one model; both sides have passed the door."""
+    started = time.monotonic()
+    chosen, not_run = choose_attacks(settings.attacks, settings.channels)
+    overlap = _overlap(model, members, nonmembers, settings.max_overlap)
+    kept = np.arange(len(nonmembers))
+    if overlap is not None and not overlap.refused:
+        kept = np.flatnonzero(~overlap.found)
+    controls = [_overlap_control(overlap), size_control(len(members), len(kept))]
+    records, membership, row = _canonical(members, nonmembers, kept)
+    folds = Folds.draw(records.blocks(), settings.seed)
+    subject = Subject(Remembering(model), records, membership, folds, row, dataset, unit or "unit")
+    battery, outcomes = Battery({}, {}), list[Outcome]()
+    void = next((control for control in controls if control.voids), None)
+    if void is not None:
+        not_run |= {attack.name: f"The control of the {void.name} failed." for attack in chosen}
+    else:
+        battery = run_battery(
+            subject.model, records, membership, folds, chosen, settings.seed, progress
+        )
+        # Taking out non-members that are members too undoes the coin that put them there.
+        randomized = settings.randomized and len(kept) == len(nonmembers)
+        outcomes = adjust(
+            judge_battery(
+                battery,
+                records,
+                membership,
+                folds,
+                prior=settings.prior,
+                randomized=randomized,
+                delta=settings.delta,
+            )
+        )
+        controls += _controls(subject, battery, settings.seed, progress)
+    verdict = decide(outcomes, controls, settings.limit)
+    report = {
+        **_heading(command, settings),
+        "target": _target(subject, settings),
+        "controls": [control.to_dict() for control in controls],
+        "outcomes": [outcome.to_dict() for outcome in outcomes],
+        "disclosures": [],
+        "leakage": [],
+        "not_run": _reasons(not_run | battery.not_run),
+        "verdict": asdict(verdict),
+        "cost": {"models": 1, "seconds": round(time.monotonic() - started, 3)},
+    }
+    return Report(report, _table(subject, battery, verdict))
+
+
+def _overlap(model: Model, members: Records, nonmembers: Records, limit: float) -> Overlap | None:
+    """None where there is nothing to compare: equal predictions are not equal records."""
+    has_features = "queries" in model.abilities
+    if not has_features and members.unit is None:
+        return None
+    return find_overlap(members, nonmembers, limit, by_features=has_features)
+
+
+def _overlap_control(overlap: Overlap | None) -> Control:
+    if overlap is None:
+        detail = (
+            "Saved predictions have no features to compare: see that no record is on both sides."
+        )
+        return Control("overlap", passed=None, fatal=True, detail=detail)
+    return overlap.control()
+
+
+def _canonical(
+    members: Records, nonmembers: Records, kept: NDArray[np.intp]
+) -> tuple[Records, Bools, NDArray[np.intp]]:
+    """Both sides as one pool in canonical order, with membership and rows in the user's input."""
+    records, membership = pool(members, nonmembers.take(kept))
+    row = np.concatenate([np.arange(len(members)), kept])
+    order = records.canonical_order()
+    return records.take(order), membership[order], row[order]
+
+
+def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress) -> list[Control]:
+    model, records, membership = subject.model, subject.records, subject.membership
+    progress("blind baseline", 0, 2)
+    if "queries" in model.abilities:
+        blind = blind_control(records, membership, subject.folds, seed)
+    else:
+        detail = (
+            "Saved predictions have no features that a classifier blind to the model could see."
+        )
+        blind = Control("blind baseline", passed=None, fatal=True, detail=detail)
+    progress("constant model", 1, 2)
+    attacks = [shot.attack for shot in battery.shots.values()]
+    nobody = Remembering(constant_model(model, records))
+    constant = run_battery(nobody, records, membership, subject.folds, attacks, seed, silent)
+    progress("done", 2, 2)
+    return [
+        blind,
+        constant_control(
+            {name: (shot.scores, shot.inflation) for name, shot in constant.shots.items()},
+            membership,
+            records.unit,
+        ),
+        variation_control({name: shot.scores for name, shot in battery.shots.items()}),
+        target_control(model, records, membership),
+    ]
+
+
+def _heading(command: str, settings: Settings) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "leakscope": leakscope.__version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command,
+        "seed": settings.seed,
+    }
+
+
+def _target(subject: Subject, settings: Settings) -> dict[str, Any]:
+    return {
+        **describe_target(subject.model, subject.records, subject.membership),
+        "dataset": subject.dataset,
+        "unit": None if subject.records.unit is None else subject.unit,
+        "missing_values": int(missing_rows(subject.records).sum()),
+        "randomized": settings.randomized,
+        "prior": settings.prior,
+    }
+
+
+def _reasons(not_run: dict[str, str]) -> list[dict[str, str]]:
+    return [{"attack": name, "reason": reason} for name, reason in sorted(not_run.items())]
+
+
+def _table(subject: Subject, battery: Battery, verdict: Verdict) -> RecordTable:
+    """One line per record, as the user gave them: members first."""
+    headline = battery.shots.get(verdict.attack or "")
+    flagged = vulnerable(None if headline is None else headline.scores, subject.membership)
+    order = np.lexsort((subject.row, ~subject.membership))
+    records = subject.records.take(order)
+    return RecordTable.from_parts(
+        row=subject.row[order],
+        side=np.where(subject.membership[order], "member", "nonmember"),
+        label=records.y,
+        groups=records.groups,
+        unit=None if records.unit is None else (subject.unit or "unit", records.unit),
+        scores={name: shot.scores[order] for name, shot in battery.shots.items()},
+        vulnerable=flagged[order],
+    )

@@ -1,0 +1,45 @@
+"""What an audit is asked for, apart from the model and the records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from leakscope.errors import InputError
+from leakscope.protocols import Attack
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an audit is asked for, apart from the model and the records; each field is an option."""
+
+    attacks: Sequence[str | Attack] | None = None
+    channels: Sequence[str] | None = None
+    limit: float = 0.1
+    prior: float = 0.5
+    randomized: bool = False
+    delta: float = 1e-5
+    max_overlap: float = 0.05
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse settings that make no sense."""
+        for name in ("limit", "prior", "delta"):
+            value = getattr(self, name)
+            if not 0 < value < 1:
+                raise InputError(f"The {name} is {value!r}; choose a number between 0 and 1")
+        if not 0 <= self.max_overlap <= 1:
+            raise InputError(f"The max_overlap is {self.max_overlap!r}; choose a share from 0 to 1")
+        if self.seed < 0:
+            raise InputError(f"The seed is {self.seed!r}; choose a whole number from 0 on")
+
+    def typed(self) -> str:
+        """The settings that are not the defaults, and the seed, as they are typed."""
+        told = []
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name == "attacks" and value is not None:
+                value = [one if isinstance(one, str) else one.name for one in value]
+            if option.name == "seed" or value != option.default:
+                told.append(f"{option.name}={value!r}")
+        return ", ".join(told)

@@ -1,0 +1,82 @@
+"""Facts about the audited model: what it is, how large the sides are, how well it does on each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leakscope.controls import Control
+from leakscope.controls.target import accuracy_control, error_control
+from leakscope.metrics.intervals import Interval, wilson
+from leakscope.metrics.rates import Rates
+from leakscope.metrics.samples import unit_codes
+from leakscope.models import class_numbers
+from leakscope.probabilities import count_clipped
+from leakscope.protocols import Bools, Model
+from leakscope.records import Records
+
+
+def describe_target(model: Model, records: Records, membership: Bools) -> dict[str, Any]:
+    """The part of the report about the target, apart from what the user said of it."""
+    return {
+        "model": model.name,
+        "task": model.task,
+        "classes": None if model.classes is None else [str(label) for label in model.classes],
+        "features": len(records.feature_names),
+        "members": int(membership.sum()),
+        "nonmembers": int((~membership).sum()),
+        "units": _units(records, membership),
+        "clipped": _clipped(model, records),
+        **_performance(model, records, membership),
+    }
+
+
+def target_control(model: Model, records: Records, membership: Bools) -> Control:
+    """How well the target does on either side."""
+    if model.task == "regression":
+        return error_control(*_errors(model, records, membership))
+    return accuracy_control(*_accuracies(model, records, membership))
+
+
+def _performance(model: Model, records: Records, membership: Bools) -> dict[str, Any]:
+    accuracies = ("member_accuracy", "nonmember_accuracy", "gap")
+    errors = ("member_error", "nonmember_error")
+    if model.task == "regression":
+        found = zip(errors, _errors(model, records, membership), strict=True)
+        return dict.fromkeys(accuracies) | dict(found)
+    intervals = zip(accuracies, _accuracies(model, records, membership), strict=True)
+    return {name: one.to_dict() for name, one in intervals} | dict.fromkeys(errors)
+
+
+def _accuracies(
+    model: Model, records: Records, membership: Bools
+) -> tuple[Interval, Interval, Interval]:
+    """Accuracy on members, on non-members, and the gap between them."""
+    truth = class_numbers(model, records.y)
+    right = class_numbers(model, model.predict(records.X)) == truth
+    rates = Rates.count(right, membership, unit_codes(records.unit, membership))
+    return (
+        wilson(rates.tpr * rates.members, rates.members),
+        wilson(rates.fpr * rates.nonmembers, rates.nonmembers),
+        rates.advantage(),
+    )
+
+
+def _errors(model: Model, records: Records, membership: Bools) -> tuple[float, float]:
+    """Root mean squared error on members and on non-members."""
+    loss = model.loss(records.X, records.y)
+    return float(np.sqrt(loss[membership].mean())), float(np.sqrt(loss[~membership].mean()))
+
+
+def _clipped(model: Model, records: Records) -> int:
+    if "probabilities" not in model.abilities:
+        return 0
+    return count_clipped(model.predict_proba(records.X), class_numbers(model, records.y))
+
+
+def _units(records: Records, membership: Bools) -> dict[str, int] | None:
+    if records.unit is None:
+        return None
+    sides = {"members": membership, "nonmembers": ~membership}
+    return {name: len(set(records.unit[side].tolist())) for name, side in sides.items()}

@@ -1,0 +1,122 @@
+"""The verdict: what the outcomes of all attacks together allow to be said.
+
+It accounts for how many attacks were tried (Holm), decides on interval bounds and never on point
+estimates, and says how many records would decide where these do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leakscope.controls import Control
+from leakscope.metrics.intervals import holm
+from leakscope.metrics.outcome import Outcome
+from leakscope.metrics.power import records_to_decide
+from leakscope.report import Verdict
+
+# One-sided: the lower bound of a two-sided 95 % interval.
+LEVEL = 0.025
+
+
+def adjust(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes with Holm's correction for how many attacks were tried."""
+    adjusted = holm([outcome.p_value for outcome in outcomes])
+    return [
+        replace(outcome, adjusted_p=float(p)) for outcome, p in zip(outcomes, adjusted, strict=True)
+    ]
+
+
+def decide(outcomes: Sequence[Outcome], controls: Sequence[Control], limit: float) -> Verdict:
+    """leaks, no_leak_found, undecided or invalid; outcomes as adjust() returns them."""
+    failed = [control for control in controls if control.voids]
+    if failed or not outcomes:
+        reason = failed[0].detail if failed else "No attack could run on this model."
+        what = failed[0].name if failed else "attacks"
+        return Verdict(
+            level="invalid",
+            headline=f"This audit cannot tell: its control of the {what} failed."
+            if failed
+            else "This audit cannot tell: no attack could run.",
+            attack=None,
+            limit=limit,
+            records_to_decide=None,
+            reason=reason,
+        )
+    leaking = [outcome for outcome in outcomes if outcome.adjusted_p <= LEVEL]
+    if leaking:
+        return _leaks(max(leaking, key=lambda one: one.advantage.low), len(outcomes), limit)
+    # An attack that is wrong too often is right when turned round: no leak is two-sided.
+    strongest = max(outcomes, key=lambda one: max(one.advantage.high, -one.advantage.low))
+    if strongest.advantage.high <= limit and strongest.advantage.low >= -limit:
+        return _no_leak_found(strongest, len(outcomes), limit)
+    return _undecided(strongest, outcomes, limit)
+
+
+def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
+    right = round(100 * best.accuracy.value)
+    return Verdict(
+        level="leaks",
+        headline=f"This model gives its training records away: the {best.attack} attack is right "
+        f"about {right} of 100 people, where guessing is right about 50.",
+        attack=best.attack,
+        limit=limit,
+        records_to_decide=None,
+        reason=f"The {best.attack} attack has an advantage of {_told(best)}, above 0 after "
+        f"correction for {tried} attacks (adjusted p = {best.adjusted_p:.2g}).",
+    )
+
+
+def _no_leak_found(strongest: Outcome, tried: int, limit: float) -> Verdict:
+    return Verdict(
+        level="no_leak_found",
+        headline=f"No leak found: none of {tried} attacks can have an advantage above {limit:g}.",
+        attack=strongest.attack,
+        limit=limit,
+        records_to_decide=None,
+        reason=f"The highest upper bound is that of the {strongest.attack} attack, whose advantage "
+        f"is {_told(strongest)}; stronger attacks than these may exist.",
+    )
+
+
+def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limit: float) -> Verdict:
+    needed = _needed(outcomes, limit)
+    more = (
+        f"about {needed:,} records on each side would decide"
+        if needed is not None
+        else "no number of records would decide at this limit"
+    )
+    return Verdict(
+        level="undecided",
+        headline=f"Undecided: these records show no leak, and cannot rule out an advantage above "
+        f"{limit:g}; {more}.",
+        attack=strongest.attack,
+        limit=limit,
+        records_to_decide=needed,
+        reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: not above 0 "
+        f"after correction for {len(outcomes)} attacks, and not below the limit of {limit:g}.",
+    )
+
+
+def _needed(outcomes: Sequence[Outcome], limit: float) -> int | None:
+    """Records per side with which every attack would be decided, and so the audit."""
+    needed = []
+    for outcome in outcomes:
+        rates = outcome.rates
+        records = records_to_decide(
+            outcome.advantage.value,
+            rates.tpr,
+            rates.fpr,
+            limit,
+            alpha=LEVEL / len(outcomes),
+            overhead=outcome.overhead,
+        )
+        if records is None:
+            return None
+        needed.append(records)
+    return max(needed)
+
+
+def _told(outcome: Outcome) -> str:
+    advantage = outcome.advantage
+    return f"{advantage.value:.3f} (95% interval {advantage.low:.3f} to {advantage.high:.3f})"

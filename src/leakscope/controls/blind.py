@@ -1,0 +1,123 @@
+"""The blind baseline: a classifier that sees the records and never the model.
+
+If it tells members from non-members, the two sides differ before the model enters, and no attack's
+success means anything. One half of the records teaches it, the other is judged, so the permutation
+test is exact for honest splits; only the upper side counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
+
+from leakscope.controls import Control
+from leakscope.evidence import Folds
+from leakscope.protocols import Bools, Floats
+from leakscope.records import Records
+
+LEVEL = 0.001
+PERMUTATIONS = 4999
+MOST_RECORDS = 5000  # per half: enough to see a difference worth the name
+MOST_FEATURES = 200  # beyond that, projections of them: trees over images would take minutes
+
+
+def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) -> Control:
+    """Whether a classifier that never sees the model can tell; records in canonical order."""
+    blocks = records.blocks()
+    taught = np.flatnonzero(folds.half)[:MOST_RECORDS]
+    judged = np.flatnonzero(~folds.half)[:MOST_RECORDS]
+    for part in (taught, judged):
+        if membership[part].all() or not membership[part].any():
+            return Control(
+                "blind baseline", None, True, "Too few records to teach a blind classifier."
+            )
+    features = _features(records, seed)
+    scores = _blind_scores(features[taught], membership[taught], features[judged], seed)
+    auc, p = _permutation_test(scores, membership[judged], blocks[judged], seed)
+    told = (
+        f"A classifier that sees the records and never the model has AUC {auc:.3f} "
+        f"(permutation p = {p:.4f})"
+    )
+    if p >= LEVEL:
+        return Control(
+            "blind baseline", True, True, f"{told}: the two sides are alike, as they must be."
+        )
+    return Control(
+        "blind baseline",
+        False,
+        True,
+        f"{told}: the two sides differ before the model enters, so no attack's success means "
+        "anything; draw members and non-members at random from one population.",
+    )
+
+
+def _features(records: Records, seed: int) -> Floats:
+    """Features and label as numbers without gaps in kind: text as ordinal codes, (n, ≤ 201)."""
+    X: NDArray[Any]
+    if isinstance(records.X, pd.DataFrame):
+        text = records.X.select_dtypes(exclude=["number", "bool"])
+        numbers = records.X.select_dtypes(include=["number", "bool"])
+        parts = [numbers.astype(np.float64).to_numpy()]
+        if len(text.columns):
+            parts.append(OrdinalEncoder().fit_transform(text.astype(str)))
+        X = np.column_stack(parts)
+    else:
+        X = np.asarray(records.X, dtype=np.float64).reshape(len(records), -1)
+    if X.shape[1] > MOST_FEATURES:
+        scaled = StandardScaler().fit_transform(np.nan_to_num(X))
+        X = GaussianRandomProjection(MOST_FEATURES, random_state=seed).fit_transform(scaled)
+    label = np.unique(records.y, return_inverse=True)[1]
+    return np.column_stack([X, label.astype(np.float64)])
+
+
+def _blind_scores(X: Floats, membership: Bools, asked: Floats, seed: int) -> Floats:
+    """The mean rank under boosted trees and logistic regression: steps and slopes, (n,)."""
+    trees = HistGradientBoostingClassifier(
+        max_iter=50, max_leaf_nodes=8, early_stopping=False, random_state=seed
+    )
+    line = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=500))
+    seen = ~np.isnan(X).all(axis=0)  # trees cannot bin a column of nothing
+    X, asked = X[:, seen], asked[:, seen]
+    scores = np.zeros(len(asked))
+    for learner in (trees, line):
+        learner.fit(X, membership)
+        scores += rankdata(learner.predict_proba(asked)[:, 1])
+    return scores
+
+
+def _permutation_test(
+    scores: Floats, membership: Bools, blocks: NDArray[np.intp], seed: int
+) -> tuple[float, float]:
+    """AUC, and the share of permutations of whole blocks with at least as large a difference."""
+    ranks = rankdata(scores)
+    n, members = len(ranks), int(membership.sum())
+    auc = (ranks[membership].sum() - members * (members + 1) / 2) / (members * (n - members))
+    _, first, block = np.unique(blocks, return_index=True, return_inverse=True)
+    sums, counts = np.bincount(block, ranks), np.bincount(block)
+
+    def difference(sides: NDArray[np.float64]) -> Floats:
+        chosen, size = sides @ sums, sides @ counts
+        # Blocks of unequal size could leave a side empty: that draw shows no difference.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = chosen / size - (sums.sum() - chosen) / (n - size)
+        return np.nan_to_num(apart)
+
+    own = membership[first].astype(np.float64)
+    observed = difference(own[None])[0]
+    rng = np.random.default_rng(seed)
+    reached = 0
+    for start in range(0, PERMUTATIONS, 500):
+        rows = min(500, PERMUTATIONS - start)
+        sides = rng.permuted(np.tile(own, (rows, 1)), axis=1)
+        reached += int((difference(sides) >= observed - 1e-9).sum())
+    return float(auc), (1 + reached) / (1 + PERMUTATIONS)

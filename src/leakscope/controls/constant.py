@@ -1,0 +1,68 @@
+"""The constant model: every attack again, on a model that says the same of everyone.
+
+Such a model knows nobody. If an attack still tells the sides apart, it is not the audited model
+that gives members away: their labels differ, or the attack is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from leakscope.controls import Control
+from leakscope.metrics.curves import auc_delong
+from leakscope.models.callable import CallableModel
+from leakscope.protocols import Bools, Floats, Labels, Model
+from leakscope.records import Records
+
+LEVEL = 0.001
+
+
+def constant_model(model: Model, records: Records) -> CallableModel:
+    """The model of the same task that answers with the average label of all records."""
+    if model.classes is None:
+        mean = float(np.mean(np.asarray(records.y, dtype=np.float64)))
+        return CallableModel(lambda X: np.full(len(X), mean), None, "regression")
+    shares = np.array([np.mean(records.y == label) for label in model.classes])
+    shares = shares / shares.sum()
+
+    def answer(X: Any) -> Floats:
+        return np.tile(shares, (len(X), 1))
+
+    return CallableModel(answer, model.classes, "classification")
+
+
+def constant_control(
+    shots: Mapping[str, tuple[Floats, float]], membership: Bools, unit: Labels | None
+) -> Control:
+    """From each attack's scores (n,) on the constant model, with the inflation of their variance.
+
+    None may tell the sides apart, in either sense.
+    """
+    suspects = []
+    for name, (scores, inflation) in sorted(shots.items()):
+        area = auc_delong(
+            scores,
+            membership,
+            unit=unit,
+            inflation=inflation,
+            confidence=1 - LEVEL / len(shots),
+        )
+        if not area.low <= 0.5 <= area.high:
+            suspects.append(f"{name} (AUC {area.value:.3f})")
+    if suspects:
+        return Control(
+            "constant model",
+            passed=False,
+            fatal=True,
+            detail="On a model that says the same of everyone the sides are still told apart by "
+            f"{', '.join(suspects)}: their labels differ in distribution; draw both at random.",
+        )
+    return Control(
+        "constant model",
+        passed=True,
+        fatal=True,
+        detail=f"On a model that says the same of everyone, {len(shots)} attacks are at chance.",
+    )

@@ -1,0 +1,68 @@
+"""Controls of the target and the sizes: accuracy, too few records, scores that do not vary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from leakscope.controls import Control
+from leakscope.metrics.intervals import Interval
+from leakscope.protocols import Floats
+
+FEWEST = 20  # per side: below, halves and fifths of the records cannot hold both sides
+FEW = 100  # per side: below, hardly any interval is narrow enough to decide
+
+
+def size_control(members: int, nonmembers: int) -> Control:
+    """Whether there are enough records to say anything."""
+    fewest = min(members, nonmembers)
+    sizes = f"{members} members and {nonmembers} non-members"
+    if fewest < FEWEST:
+        detail = f"{sizes} are too few: give at least {FEWEST} of each."
+        return Control("number of records", passed=False, fatal=True, detail=detail)
+    if fewest < FEW:
+        detail = f"{sizes} are few: expect wide intervals below {FEW} of each."
+        return Control("number of records", passed=False, fatal=False, detail=detail)
+    return Control("number of records", passed=True, fatal=True, detail=f"{sizes}.")
+
+
+def accuracy_control(member: Interval, nonmember: Interval, gap: Interval) -> Control:
+    """The target's accuracy on both sides; better on non-members hints at swapped sides."""
+    told = (
+        f"The model is right for {member.value:.1%} of members and {nonmember.value:.1%} of "
+        f"non-members (gap {gap.value:+.3f}, 95% interval {gap.low:+.3f} to {gap.high:+.3f})"
+    )
+    if gap.high < 0:
+        return Control(
+            "accuracy of the target",
+            passed=False,
+            fatal=False,
+            detail=f"{told}: it does better on non-members; check that the sides are not swapped.",
+        )
+    return Control("accuracy of the target", passed=True, fatal=False, detail=f"{told}.")
+
+
+def error_control(member: float, nonmember: float) -> Control:
+    """The target's root mean squared error on both sides, for a regression."""
+    return Control(
+        "error of the target",
+        passed=True,
+        fatal=False,
+        detail=f"The root mean squared error is {member:.4g} on members and {nonmember:.4g} on "
+        "non-members.",
+    )
+
+
+def variation_control(scores: Mapping[str, Floats]) -> Control:
+    """Whether any attack's scores are the same for every record."""
+    constant = sorted(name for name, values in scores.items() if np.ptp(values) == 0)
+    if not constant:
+        detail = "Every attack's scores vary over the records."
+        return Control("constant scores", passed=True, fatal=False, detail=detail)
+    which = "every attack" if len(constant) == len(scores) else ", ".join(constant)
+    detail = (
+        f"The scores of {which} are the same for every record, which is chance by construction: "
+        "check that the model answers for these records as it does in use."
+    )
+    return Control("constant scores", passed=False, fatal=False, detail=detail)
