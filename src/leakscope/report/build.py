@@ -1,0 +1,205 @@
+"""Report: what an audit found, as a plain dictionary with a published schema, and its files."""
+
+from __future__ import annotations
+
+import copy
+import html
+import json
+import math
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leakscope.errors import InputError
+from leakscope.report.records import RecordTable
+from leakscope.report.words import LEVELS, headline_outcome, number, span
+
+SCHEMA_VERSION = 1
+
+# An array of numbers, one to a line, as json.dumps indents it. A line break inside a JSON string
+# is written \n, so this cannot match within one.
+_NUMBERS = re.compile(r"\[\n\s+([-\d][^\[\]{}\"\n]*(?:\n\s+[-\d][^\[\]{}\"\n]*)*)\n\s+\]")
+
+
+@cache
+def _schema_text() -> str:
+    return resources.files("leakscope.report").joinpath("schema.json").read_text("utf-8")
+
+
+def load_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of report.json; its descriptions document every key."""
+    schema: dict[str, Any] = json.loads(_schema_text())
+    return schema
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer of an audit; level is leaks, no_leak_found, undecided or invalid."""
+
+    level: str
+    headline: str
+    attack: str | None
+    limit: float
+    records_to_decide: int | None
+    reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What an audit found: outcomes, controls and the verdict.
+
+    data: the dictionary that schema.json describes. It is copied; numpy's numbers and arrays become
+    plain ones, and a number that is not finite becomes None. records: one row per record, if known.
+    """
+
+    data: dict[str, Any]
+    records: RecordTable | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data", _plain(self.data))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer: level, headline, attack, limit, records_to_decide, reason."""
+        found = self.data["verdict"]
+        return Verdict(**{one.name: found[one.name] for one in fields(Verdict)})
+
+    @property
+    def outcomes(self) -> list[dict[str, Any]]:
+        """What each attack achieved, as in report.json; a copy."""
+        found: list[dict[str, Any]] = copy.deepcopy(self.data["outcomes"])
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole report as plain dictionaries, lists, strings and numbers; a copy."""
+        return copy.deepcopy(self.data)
+
+    def to_json(self) -> str:
+        """The text of report.json."""
+        text = json.dumps(self.data, indent=2, ensure_ascii=False, allow_nan=False)
+        return _NUMBERS.sub(lambda found: "[" + " ".join(found[1].split()) + "]", text) + "\n"
+
+    def to_html(self) -> str:
+        """The text of report.html: one page that needs nothing but itself."""
+        from leakscope.report.html import render
+
+        return render(self.data)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write report.json, report.html and, where records are known, records.csv; the folder.
+
+        Every file is written in full beside its place before any is put there, so that a failure
+        leaves what was there before. report.json comes last: where it is new, the others are too.
+        """
+        folder = Path(folder)
+        texts = {"report.html": self.to_html(), "report.json": self.to_json()}
+        if self.records is not None:
+            texts = {"records.csv": self.records.to_csv(), **texts}
+        with _saying_why(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_together(folder, texts)
+        return folder
+
+    @classmethod
+    def load(cls, path: str | Path) -> Report:
+        """A report from its report.json, or from the folder that holds it; without records."""
+        path = Path(path)
+        if path.is_dir():
+            path = path / "report.json"
+        try:
+            data = json.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise InputError(
+                f"The report {str(path)!r} cannot be read ({error.strerror}); "
+                "give a report.json or the folder that holds it"
+            ) from error
+        except ValueError as error:
+            raise InputError(
+                f"The file {str(path)!r} is not JSON ({error}); give a report.json"
+            ) from error
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if version != SCHEMA_VERSION or set(load_schema()["required"]) - set(data):
+            raise InputError(
+                f"The file {str(path)!r} is not a report of schema version {SCHEMA_VERSION} "
+                f"(schema_version is {version!r}); audit again with this version of leakscope"
+            )
+        return cls(data)
+
+    def _repr_html_(self) -> str:
+        """The page for a notebook, in a frame of its own so that neither styles the other."""
+        page = html.escape(self.to_html(), quote=True)
+        return (
+            f'<iframe title="Leakscope report" sandbox="" srcdoc="{page}" '
+            'style="width: 100%; height: 48rem; border: 1px solid #8888;"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        verdict, strongest = self.verdict, headline_outcome(self.data)
+        lines = [
+            f"<leakscope report: {LEVELS.get(verdict.level, verdict.level)}>",
+            verdict.headline,
+        ]
+        if strongest is not None:
+            advantage = strongest["advantage"]
+            lines += [
+                f"{strongest['attack']}: advantage {number(advantage['value'])} "
+                f"({span(advantage)}); attacks tried: {len(self.data['outcomes'])}"
+            ]
+        return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """The same in the types of JSON: numpy's become Python's, what is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        # Half a surrogate pair is a legal Python string that no file can hold.
+        return str(value).encode("utf-8", "replace").decode()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    raise TypeError(f"A report holds numbers, texts, lists and dictionaries, not {value!r}")
+
+
+@contextmanager
+def _saying_why(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        blocked = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+        why = "a file is in the way" if blocked.is_file() else error.strerror or str(error)
+        raise InputError(
+            f"The report cannot be saved in {str(folder)!r} ({why}); "
+            "choose a folder that can be written to"
+        ) from error
+
+
+def _write_together(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write every text to a temporary file, then move each into place, whole."""
+    made: dict[Path, Path] = {}
+    try:
+        for name, text in texts.items():
+            made[folder / name] = temporary = folder / f".{name}.{uuid.uuid4().hex}.tmp"
+            with temporary.open("x", encoding="utf-8", newline="") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        for place, temporary in made.items():
+            temporary.replace(place)
+    finally:
+        for temporary in made.values():
+            temporary.unlink(missing_ok=True)

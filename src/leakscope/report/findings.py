@@ -1,0 +1,190 @@
+"""What a report found, in sentences: what an attack achieves, on whom, and on which model.
+
+Plain strings made of numbers and names; the page escapes them like everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leakscope.report.words import (
+    count,
+    figure,
+    number,
+    of,
+    one_in,
+    percent,
+    percent_span,
+    small,
+    span,
+)
+
+Json = Mapping[str, Any]
+
+CANNOT_SAY = "cannot say"
+
+
+def achievements(outcome: Json, target: Json) -> list[tuple[str, str]]:
+    """What the attack achieves, each as a figure and a sentence in natural frequencies."""
+    found = [_right(outcome["accuracy"])]
+    found += [_at_rate(rate, target["nonmembers"]) for rate in outcome["tpr_at_fpr"]]
+    found += [_trusted(outcome["ppv"]), _epsilon(outcome)]
+    return found
+
+
+def _right(accuracy: Json) -> tuple[str, str]:
+    if accuracy["value"] is None:
+        return CANNOT_SAY, "How often it is right is unknown."
+    sure = (
+        f" (with 95% confidence, {of(accuracy['low'], 200)} to {of(accuracy['high'], 200)})"
+        if accuracy["low"] is not None and accuracy["high"] is not None
+        else ""
+    )
+    return (
+        f"{of(accuracy['value'], 200)} of 200",
+        f"Of 100 members and 100 non-members, it is right about {of(accuracy['value'], 200)} "
+        f"of 200{sure}. Guessing would be right about 100.",
+    )
+
+
+def _at_rate(rate: Json, nonmembers: int) -> tuple[str, str]:
+    falsely = f"falsely accusing {one_in(rate['fpr'])} non-members"
+    if not rate["resolved"] or rate["value"] is None:
+        return (
+            CANNOT_SAY,
+            f"How many members it finds while {falsely}: too few non-members to say "
+            f"({count(nonmembers)}).",
+        )
+    total = 1000 if rate["fpr"] < 0.01 else 100
+    return (
+        f"{of(rate['value'], total)} in {count(total)}",
+        f"members are found while {falsely} (with 95% confidence, {percent_span(rate)}). "
+        f"Guessing would find {of(rate['fpr'], total)}.",
+    )
+
+
+def _trusted(ppv: Json) -> tuple[str, str]:
+    share = "half" if ppv["prior"] == 0.5 else f"{of(ppv['prior'], 100)} in 100"
+    if ppv["value"] is None:
+        return (
+            CANNOT_SAY,
+            "It called no record a member, so there is no saying how often that is right.",
+        )
+    return (
+        f"{of(ppv['value'], 100)} in 100",
+        f"records that it calls members are members (with 95% confidence, {percent_span(ppv, 0)}), "
+        f"if {share} of the records asked about are.",
+    )
+
+
+def _epsilon(outcome: Json) -> tuple[str, str]:
+    bound = outcome["epsilon_lower"]
+    if bound is None:
+        note = outcome["epsilon_note"] or "No lower bound on ε was computed."
+        return "ε: " + CANNOT_SAY, note
+    return (
+        f"ε ≥ {number(bound['value'], 2)}",
+        "The training was not differentially private with a smaller ε, "
+        f"at δ = {small(bound['delta'])}, with {percent(bound['confidence'], 0)} confidence "
+        f"(method: {bound['method']}).",
+    )
+
+
+def dots(report: Json, strongest: Json | None) -> dict[str, int] | None:
+    """How many of 200 dots are right by guessing, right beyond guessing, and wrong.
+
+    Only for a leak: elsewhere the dots beyond guessing would be drawn as if they were not chance.
+    """
+    if strongest is None or report["verdict"]["level"] != "leaks":
+        return None
+    accuracy = strongest["accuracy"]["value"]
+    if accuracy is None:
+        return None
+    right = round(200 * accuracy)
+    return {"guessed": min(right, 100), "gained": max(right - 100, 0), "wrong": 200 - right}
+
+
+def is_hit_harder(group: Json) -> bool:
+    """Whether the attack is surely stronger on a group than on everyone else."""
+    low, p = group["excess"]["low"], group["excess_adjusted_p"]
+    return low is not None and p is not None and low > 0 and p < 0.05
+
+
+def hit_harder(outcome: Json) -> str:
+    """Which groups an attack hits harder than everyone else, after Holm's correction."""
+    groups = outcome["groups"]
+    harder = sorted(
+        (one for one in groups if is_hit_harder(one)), key=lambda one: -one["excess"]["value"]
+    )
+    if not harder:
+        return (
+            "After allowing for the number of groups, none is surely hit harder than everyone else."
+        )
+    named = "; ".join(
+        f"{one['group']}: {one['value']}, by {number(one['excess']['value'], 2)} "
+        f"({span(one['excess'], 2)})"
+        for one in harder
+    )
+    return (
+        "After allowing for the number of groups, the advantage is surely larger than on everyone "
+        f"else for {named}."
+    )
+
+
+def facts(report: Json) -> list[tuple[str, str]]:
+    """What was audited, as pairs of a name and a value."""
+    target = report["target"]
+    found = [
+        ("Model", target["model"]),
+        ("Data", target["dataset"] or "records handed in by the user"),
+        ("Task", _task(target)),
+        ("Members audited", count(target["members"]) + _persons(target, "members")),
+        ("Non-members audited", count(target["nonmembers"]) + _persons(target, "nonmembers")),
+    ]
+    if target["features"] is not None:
+        found.append(("Features", count(target["features"])))
+    found += _quality(target)
+    if target["missing_values"]:
+        found.append(("Missing values", f"{count(target['missing_values'])}, left to the model"))
+    if target["clipped"]:
+        found.append(
+            (
+                "Clipped",
+                f"{count(target['clipped'])} records with a probability nearer than 1e-7 to 0 or 1",
+            )
+        )
+    chance = "decided by chance" if target["randomized"] else "not known to be decided by chance"
+    return [*found, ("Membership", chance)]
+
+
+def _task(target: Json) -> str:
+    if target["classes"] is None:
+        return str(target["task"])
+    shown = ", ".join(str(one) for one in target["classes"][:8])
+    more = ", …" if len(target["classes"]) > 8 else ""
+    return f"{target['task']} into {count(len(target['classes']))} classes ({shown}{more})"
+
+
+def _persons(target: Json, side: str) -> str:
+    if target["units"] is None:
+        return ""
+    return f" records of {count(target['units'][side])} units ({target['unit']})"
+
+
+def _quality(target: Json) -> list[tuple[str, str]]:
+    if target["task"] == "regression":
+        return [
+            ("Error on members", f"{figure(target['member_error'])} (root mean square)"),
+            ("Error on non-members", f"{figure(target['nonmember_error'])} (root mean square)"),
+        ]
+    named = (
+        ("Accuracy on members", target["member_accuracy"]),
+        ("Accuracy on non-members", target["nonmember_accuracy"]),
+        ("Gap between the two", target["gap"]),
+    )
+    return [
+        (name, f"{percent(one['value'])} ({percent_span(one)})")
+        for name, one in named
+        if one is not None
+    ]

@@ -1,0 +1,135 @@
+"""report.html: the report as one page that a privacy officer can read, made from the JSON alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from leakscope.report import advice, findings, plots, words
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+# A forest plot with more lines than this is no longer a picture; the table has them all.
+MOST_ROWS = 30
+
+
+def render(report: Mapping[str, Any]) -> str:
+    """The page as text: no script, no network, every string of the report escaped."""
+    strongest = words.headline_outcome(report)
+    return (
+        _environment()
+        .get_template("template.html")
+        .render(
+            report=report,
+            verdict=report["verdict"],
+            target=report["target"],
+            badge=words.LEVELS[report["verdict"]["level"]],
+            meaning=advice.meaning(report),
+            steps=advice.next_steps(report),
+            strongest=strongest,
+            opening=advice.opening(report, strongest),
+            findings=findings.achievements(strongest, report["target"]) if strongest else [],
+            dots=findings.dots(report, strongest),
+            failed=advice.other_failures(report),
+            hit_harder=findings.hit_harder(strongest) if strongest else "",
+            groups=_by_column(strongest["groups"]) if strongest else [],
+            controls=[advice.control(one) for one in report["controls"]],
+            facts=findings.facts(report),
+            figures=_figures(report, strongest),
+        )
+        + "\n"
+    )
+
+
+def _figures(report: Mapping[str, Any], strongest: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The figures there is something to draw for, as markup that is safe to insert."""
+    if strongest is None:
+        return {}
+    from markupsafe import Markup
+
+    outcomes, limit = report["outcomes"], report["verdict"]["limit"]
+    drawn = _forests(_attack_rows(outcomes, strongest), limit, "attacks", "by attack")
+    if strongest["curve"]["fpr"]:
+        drawn["roc"] = plots.roc(outcomes, strongest, report["target"]["nonmembers"])
+    if strongest["histogram"]["members"]:
+        drawn["histogram"] = plots.histogram(strongest)
+    rows = _group_rows(strongest["groups"])
+    if 0 < len(rows) <= MOST_ROWS:
+        drawn |= _forests(rows, limit, "groups", "by group")
+    # matplotlib's writer and ElementTree have escaped what came from data.
+    return {name: Markup(svg) for name, svg in drawn.items()}
+
+
+def _forests(rows: list[plots.Row], limit: float, name: str, subject: str) -> dict[str, str]:
+    """A forest plot for a page and one for a phone; the style sheet shows one of the two."""
+    return {
+        name: plots.forest(rows, limit, f"{name}-figure", subject),
+        f"{name}_narrow": plots.forest(rows, limit, f"{name}-narrow", subject, narrow=True),
+    }
+
+
+def _attack_rows(outcomes: list[Any], strongest: Mapping[str, Any]) -> list[plots.Row]:
+    """The attacks, strongest first."""
+    rows = [plots.Row(one["attack"], one["advantage"], one is strongest) for one in outcomes]
+    return sorted(rows, key=lambda row: -_known(row.interval))[:MOST_ROWS]
+
+
+def _known(interval: Mapping[str, Any] | None) -> float:
+    return -2.0 if interval is None or interval["value"] is None else float(interval["value"])
+
+
+def _by_column(groups: list[Any]) -> list[tuple[str, list[Any]]]:
+    """The groups under the name of their column, in the order of the report."""
+    columns: dict[str, list[Any]] = {}
+    for one in groups:
+        columns.setdefault(one["group"], []).append(one)
+    return list(columns.items())
+
+
+def _group_rows(groups: list[Any]) -> list[plots.Row]:
+    """The groups, each column's name above its values."""
+    rows: list[plots.Row] = []
+    for column, values in _by_column(groups):
+        rows.append(plots.Row(column))
+        rows += [
+            plots.Row(one["value"], one["advantage"], findings.is_hit_harder(one)) for one in values
+        ]
+    return rows
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("leakscope", "report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for use in (
+        words.count,
+        words.figure,
+        words.moment,
+        words.number,
+        words.one_in,
+        words.p_value,
+        words.percent,
+        words.percent_span,
+        words.span,
+    ):
+        environment.filters[use.__name__] = use
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """What an expression of the template puts on the page: never None, no unprintable character."""
+    if value is None:
+        return words.UNKNOWN
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return words.clean(value)
+    return value

@@ -1,0 +1,95 @@
+"""records.csv: one line per audited record, with every attack's score."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leakscope.errors import InputError
+
+# A spreadsheet runs a cell that starts like this; the last four are their full-width forms.
+_FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class RecordTable:
+    """One row per audited record: where it stands in the input, its side, its scores.
+
+    columns {name: (n,)}, written in the order given. ``from_parts`` names and orders them.
+    """
+
+    columns: Mapping[str, ArrayLike]
+
+    def __post_init__(self) -> None:
+        arrays = {str(name): np.asarray(values) for name, values in self.columns.items()}
+        lengths = {name: array.shape for name, array in arrays.items()}
+        if len(set(lengths.values())) > 1 or any(len(shape) != 1 for shape in lengths.values()):
+            told = ", ".join(f"{name} {shape}" for name, shape in lengths.items())
+            raise InputError(
+                f"The columns of the table of records differ in shape ({told}); "
+                "give one value per record in each"
+            )
+        object.__setattr__(self, "columns", arrays)
+
+    @classmethod
+    def from_parts(
+        cls,
+        *,
+        row: ArrayLike,
+        side: ArrayLike,
+        label: ArrayLike,
+        scores: Mapping[str, ArrayLike],
+        vulnerable: ArrayLike,
+        groups: Mapping[str, ArrayLike] | None = None,
+        unit: tuple[str, ArrayLike] | None = None,
+    ) -> RecordTable:
+        """The table from its parts, each (n,), with names that cannot clash.
+
+        row: position in the user's own input, on its side; side: 'member' or 'nonmember';
+        unit: (name of the column, its values); vulnerable: true or false.
+        """
+        ours = {"row": row, "side": side, "label": label}
+        last = {f"score_{attack}": values for attack, values in scores.items()}
+        last["vulnerable"] = np.where(np.asarray(vulnerable, dtype=bool), "yes", "no")
+        # A column of the user's may bear the name of one of ours: it gives way.
+        theirs: dict[str, ArrayLike] = {}
+        for name, values in [*(groups or {}).items(), *([unit] if unit else [])]:
+            free = str(name)
+            while free in ours or free in last or free in theirs:
+                free += "_"
+            theirs[free] = values
+        return cls({**ours, **theirs, **last})
+
+    def __len__(self) -> int:
+        return min((len(np.asarray(values)) for values in self.columns.values()), default=0)
+
+    def to_csv(self) -> str:
+        """The table as CSV text; a text that a spreadsheet would run as a formula is disarmed."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow([_cell(name) for name in self.columns])
+        lists = [np.asarray(values).tolist() for values in self.columns.values()]
+        writer.writerows([_cell(value) for value in row] for row in zip(*lists, strict=True))
+        return buffer.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A number as it is, nothing for what is not one, a formula with an apostrophe before it."""
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return ""
+    if isinstance(value, (int, float)):
+        return value
+    # NUL ends a line for some readers, and half a surrogate pair cannot be written at all.
+    text = str(value).replace("\0", "�").encode("utf-8", "replace").decode()
+    start = text.lstrip()
+    if start.startswith(_FORMULA) and not _NUMBER.fullmatch(start):
+        return "'" + text
+    return text

@@ -1,0 +1,116 @@
+"""The terminal summary: the verdict, the attacks, and what failed or was not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leakscope.report.words import (
+    LEVELS,
+    clean,
+    headline_outcome,
+    number,
+    p_value,
+    percent,
+    percent_span,
+    span,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+STYLES = {"leaks": "red", "no_leak_found": "green", "undecided": "yellow", "invalid": "magenta"}
+# A sign before the word, so that the verdict does not depend on colour.
+SIGNS = {"leaks": "!", "no_leak_found": "✓", "undecided": "?", "invalid": "×"}
+FILES = ("report.html", "report.json", "records.csv")
+
+
+def print_summary(
+    report: Mapping[str, Any], console: Console, *, folder: Path | None = None
+) -> None:
+    """Print the verdict, a table of attacks, and what failed or was not run.
+
+    report: the dictionary of report.json. folder: where the report was saved, to name its files.
+    Data is printed as plain text: markup and control characters in it do nothing.
+    """
+    from rich.panel import Panel
+
+    verdict = report["verdict"]
+    level, style = verdict["level"], STYLES[verdict["level"]]
+    title = _text(f" {SIGNS[level]} {LEVELS[level]} ", style=f"bold {style}")
+    body = _text(verdict["headline"], style="bold").append(f"\n{clean(verdict['reason'])}")
+    console.print(Panel(body, title=title, title_align="left", border_style=style, padding=(1, 2)))
+    if report["outcomes"]:
+        console.print(_attacks(report))
+    _print_list(console, "Controls that failed", _failed(report))
+    _print_list(console, "Not run", [(one["attack"], one["reason"]) for one in report["not_run"]])
+    if folder is not None:
+        _print_files(console, folder)
+
+
+def _text(value: object, style: str = "") -> Text:
+    from rich.text import Text
+
+    return Text(clean(value), style=style)
+
+
+def _attacks(report: Mapping[str, Any]) -> Table:
+    """One line per attack; below each figure its 95 % interval."""
+    from rich import box
+    from rich.table import Table
+
+    strongest = headline_outcome(report)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("attack", overflow="fold")
+    for name in ("AUC", "advantage", "found at 1%", "adjusted p"):
+        table.add_column(name, justify="right")
+    for one in report["outcomes"]:
+        table.add_row(
+            _text(one["attack"], style="bold" if one is strongest else ""),
+            _figure(number(one["auc"]["value"]), span(one["auc"])),
+            _figure(number(one["advantage"]["value"]), span(one["advantage"])),
+            _found(one),
+            _text(p_value(one["adjusted_p"])),
+        )
+    table.caption = (
+        "with 95% intervals; found at 1%: members found while 1 in 100 non-members is accused"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _figure(value: str, interval: str) -> Text:
+    return _text(value).append(f"\n{interval}", style="dim")
+
+
+def _found(outcome: Mapping[str, Any]) -> Text:
+    for rate in outcome["tpr_at_fpr"]:
+        if rate["fpr"] == 0.01 and rate["resolved"]:
+            return _figure(percent(rate["value"]), percent_span(rate))
+    return _text("too few\nnon-members", style="dim")
+
+
+def _failed(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(one["name"], one["detail"]) for one in report["controls"] if one["passed"] is False]
+
+
+def _print_list(console: Console, heading: str, entries: list[tuple[str, str]]) -> None:
+    from rich.padding import Padding
+
+    if not entries:
+        return
+    console.print(_text(f"\n{heading}", style="bold"))
+    for name, detail in entries:
+        line = _text(name).append(f": {clean(detail)}", style="dim")
+        console.print(Padding(line, (0, 0, 0, 2)))
+
+
+def _print_files(console: Console, folder: Path) -> None:
+    """The files of the run, one to a line and never broken, so that a path can be clicked."""
+    console.print()
+    for name in FILES:
+        if (folder / name).exists():
+            console.print(_text(folder / name), soft_wrap=True)

@@ -1,0 +1,135 @@
+"""Numbers and strings as a reader wants them; shared by the page, the plots and the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+UNKNOWN = "unknown"
+
+# The verdict in one or two words: the badge of the page and the title of the terminal's panel.
+LEVELS = {
+    "leaks": "Leaks",
+    "no_leak_found": "No leak found",
+    "undecided": "Undecided",
+    "invalid": "Audit invalid",
+}
+
+# Control characters would break XML and could drive a terminal; bidirectional overrides could make
+# a label read as something it is not. Data may hold both.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+    "|[\ud800-\udfff]"
+)
+
+
+def clean(text: object) -> str:
+    """The text of anything, fit to be shown: each unprintable character becomes �."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
+def shorten(text: object, width: int) -> str:
+    """The text on one line, with its middle left out where it is longer than the width."""
+    line = " ".join(clean(text).split())
+    if len(line) <= width:
+        return line
+    # Both ends are kept: values of one column often differ only in the last characters.
+    tail = (width - 1) // 3
+    return f"{line[: width - 1 - tail]}…{line[len(line) - tail :]}"
+
+
+def count(value: float | None) -> str:
+    """A whole number with its thousands marked: 1,985."""
+    return UNKNOWN if value is None else f"{value:,.0f}".replace("-", "−")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed number of decimals and a true minus sign: −0.012."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:.{digits}f}"
+    return (text.removeprefix("-") if float(text) == 0 else text).replace("-", "−")
+
+
+def figure(value: float | None) -> str:
+    """A number of any size in four figures: 0.0003162, 12.35, 3.1e+07."""
+    return UNKNOWN if value is None else f"{value:.4g}".replace("-", "−")
+
+
+def small(value: float) -> str:
+    """A tiny number as it is spoken of: 0.00001 is 10⁻⁵."""
+    mantissa, _, exponent = f"{value:.3g}".partition("e")
+    if not exponent:
+        return mantissa
+    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if mantissa == "1" else f"{mantissa} × {power}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as a percentage: 3.1%."""
+    return UNKNOWN if value is None else number(100 * value, digits) + "%"
+
+
+def span(interval: Mapping[str, Any], digits: int = 3) -> str:
+    """Both ends of an interval: 0.190 to 0.250."""
+    if interval["low"] is None or interval["high"] is None:
+        return "interval unknown"
+    return f"{number(interval['low'], digits)} to {number(interval['high'], digits)}"
+
+
+def percent_span(interval: Mapping[str, Any], digits: int = 1) -> str:
+    """Both ends of an interval of shares: 1.9% to 4.4%."""
+    if interval["low"] is None or interval["high"] is None:
+        return "interval unknown"
+    return f"{percent(interval['low'], digits)} to {percent(interval['high'], digits)}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value with three decimals, or that it is smaller."""
+    if value is None:
+        return UNKNOWN
+    return "< 0.001" if value < 0.001 else number(value)
+
+
+def of(value: float, total: int) -> str:
+    """A share as a natural frequency: 0.031 of 100 is '3', 0.0004 of 100 is 'fewer than 1'."""
+    whole = round(value * total)
+    return "fewer than 1" if whole == 0 and value > 0 else count(whole)
+
+
+def one_in(rate: float) -> str:
+    """A small share in words: 0.001 is '1 in 1,000'."""
+    if rate <= 0:
+        return "none"
+    inverse = 1 / rate
+    if abs(inverse - round(inverse)) < 1e-6 * inverse:
+        return f"1 in {count(inverse)}"
+    return f"{count(1000 * rate)} in 1,000" if rate >= 0.001 else f"1 in {count(inverse)}"
+
+
+def moment(created: str) -> str:
+    """An ISO time as a reader writes it: 15 November 2026, 20:00 UTC; anything else as it is."""
+    try:
+        time = datetime.fromisoformat(created)
+    except ValueError:
+        return created
+    if time.tzinfo is None:
+        return f"{time.day} {time:%B %Y, %H:%M}"
+    time = time.astimezone(UTC)
+    return f"{time.day} {time:%B %Y, %H:%M} UTC"
+
+
+def headline_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The attack the report is about: the verdict's, else the one with the largest advantage."""
+    outcomes: list[dict[str, Any]] = report["outcomes"]
+    named = [one for one in outcomes if one["attack"] == report["verdict"]["attack"]]
+    if named:
+        return named[0]
+
+    def advantage(outcome: dict[str, Any]) -> float:
+        value = outcome["advantage"]["value"]
+        return -2.0 if value is None else float(value)
+
+    return max(outcomes, key=advantage, default=None)

@@ -1,0 +1,315 @@
+"""Reports as an audit would write them, for the four levels of the verdict."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from leakscope.report import RecordTable
+
+LEVELS = ("leaks", "no_leak_found", "undecided", "invalid")
+
+# What data may hold and no view may act on.
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}{% raw %}",
+    "[bold red]loud[/bold red]",
+    r"$\frac{1}{0}$ & $",
+    '=cmd("calc")',
+    "</title></style></svg><a href='https://evil.example'>",
+    "\x00\x1b[2J\u202eright to left\ud800",
+    "名前 🙂 " + "long " * 80,
+    "_underscore",
+)
+
+ATTACKS = (
+    # attack, channel, paper, summary, knowledge, source of the threshold, separation of the scores
+    ("gradient-boosting", "probabilities", "Shokri et al. 2017, section V",
+     "Boosted trees taught on the prediction vectors of known members.",
+     "members of the other half", "chosen on a fifth of the records, judged on the others", 1.0),
+    ("modified-entropy", "modified-entropy", "Song & Mittal 2021, section 4.1",
+     "A member where the modified entropy is lower than is usual for its class.",
+     "none", "chosen on a fifth of the records, judged on the others", 0.95),
+    ("loss", "loss", "Yeom et al. 2018, section 3.2",
+     "A member where the loss is at most the average training loss.",
+     "average training loss", "average training loss", 0.9),
+    ("confidence", "probabilities", "Song & Mittal 2021, section 4.1",
+     "A member where the true class is more probable than is usual for its class.",
+     "none", "chosen on a fifth of the records, judged on the others", 0.9),
+    ("entropy", "entropy", "Song & Mittal 2021, section 4.1",
+     "A member where the prediction is less uncertain than is usual for its class.",
+     "none", "chosen on a fifth of the records, judged on the others", 0.62),
+    ("label-gap", "label", "Yeom et al. 2018, section 4",
+     "A member where the predicted label is right.", "none", "fixed by the attack", 0.45),
+)  # fmt: skip
+
+# The separation of members' and non-members' scores relative to the table's.
+SCALE = {"leaks": 1.0, "no_leak_found": 0.0, "undecided": 0.07, "invalid": 0.0}
+SIZE = {"leaks": 2000, "no_leak_found": 2000, "undecided": 240, "invalid": 60}
+
+
+def interval(value: float, half: float, low: float = 0.0, high: float = 1.0) -> dict[str, Any]:
+    return {"value": value, "low": max(value - half, low), "high": min(value + half, high)}
+
+
+def group(name: str, value: str, n: int, advantage: float, everyone: float) -> dict[str, Any]:
+    half = 1.96 / math.sqrt(n)
+    excess = advantage - everyone
+    return {
+        "group": name, "value": value, "n": n, "members": n // 2, "nonmembers": n - n // 2,
+        "advantage": interval(advantage, half, -1, 1),
+        "adjusted_p": float(min(1, 6 * norm.sf(advantage * math.sqrt(n)))),
+        "excess": interval(excess, 1.2 * half, -2, 2),
+        "excess_adjusted_p": float(min(1, 12 * norm.sf(abs(excess) * math.sqrt(n) / 1.2))),
+    }  # fmt: skip
+
+
+def outcome(attack: tuple[Any, ...], scale: float, n: int) -> dict[str, Any]:
+    """Gaussian scores of unit variance, the members' shifted by the separation."""
+    name, channel, paper, summary, knowledge, source, separation = attack
+    shift = separation * scale
+    fpr = np.unique(np.concatenate([[0.0], np.geomspace(1 / n, 1, 120)]))
+    tpr = np.where(fpr > 0, norm.sf(norm.isf(np.clip(fpr, 1e-12, 1)) - shift), 0.4 / n)
+    edges = np.linspace(-4, 5, 37)
+    shares = {
+        side: np.diff(norm.cdf(edges, loc=at)) / np.diff(norm.cdf(edges, loc=at)).sum()
+        for side, at in (("members", shift), ("nonmembers", 0.0))
+    }
+    advantage = float(2 * norm.cdf(shift / 2) - 1)
+    half = 1.96 / math.sqrt(2 * n)
+    p = float(norm.sf(advantage * math.sqrt(2 * n)))
+    rates = []
+    for rate in (0.001, 0.01, 0.05):
+        value = float(norm.sf(norm.isf(rate) - shift))
+        resolved = rate * n >= 5
+        spread = 1.96 * math.sqrt(value * (1 - value) / n) * 1.5
+        rates.append({"fpr": rate, **interval(value, spread), "resolved": resolved})
+    found = norm.sf(shift / 2 - shift)
+    trusted = float(found / (found + norm.sf(shift / 2)))
+    return {
+        "attack": name, "channel": channel, "paper": paper, "summary": summary,
+        "knowledge": knowledge,
+        "auc": interval(float(norm.cdf(shift / math.sqrt(2))), 0.58 * half),
+        "advantage": interval(advantage, half, -1, 1),
+        "accuracy": interval((1 + advantage) / 2, half / 2),
+        "threshold": {"value": shift / 2, "source": source},
+        "tpr_at_fpr": rates,
+        "ppv": {"prior": 0.5, **interval(trusted, half)},
+        "epsilon_lower": None,
+        "epsilon_note": "Chance did not decide who is a member, so no lower bound on ε is given.",
+        "models": 1, "p_value": p, "adjusted_p": min(1.0, len(ATTACKS) * p),
+        "curve": {"fpr": fpr.tolist(), "tpr": tpr.tolist()},
+        "histogram": {"edges": edges.tolist()} | {k: v.tolist() for k, v in shares.items()},
+        "groups": [
+            group("sex", "Female", int(0.33 * 2 * n), 0.86 * advantage, advantage),
+            group("sex", "Male", int(0.67 * 2 * n), 1.07 * advantage, advantage),
+            group("age", "17–29", int(0.3 * 2 * n), 0.62 * advantage, advantage),
+            group("age", "30–44", int(0.37 * 2 * n), 1.04 * advantage, advantage),
+            group("age", "45–59", int(0.23 * 2 * n), 1.42 * advantage, advantage),
+            group("age", "60 and over", int(0.1 * 2 * n), 1.2 * advantage, advantage),
+            group("race", "White", int(0.855 * 2 * n), 1.01 * advantage, advantage),
+            group("race", "Black", int(0.095 * 2 * n), 0.8 * advantage, advantage),
+            group("race", "Other", int(0.05 * 2 * n), 1.1 * advantage, advantage),
+        ],
+    }  # fmt: skip
+
+
+def verdict(level: str) -> dict[str, Any]:
+    headline, attack, needed, reason = {
+        "leaks": (
+            "This model gives its training records away: the gradient-boosting attack is right "
+            "about 69 of 100 people, where guessing is right about 50.",
+            "gradient-boosting", None,
+            "The gradient-boosting attack has an advantage of 0.383 (95% interval 0.352 to 0.414), "
+            "above 0 after correction for 6 attacks (adjusted p = 1.8e-127).",
+        ),
+        "no_leak_found": (
+            "No leak found: none of 6 attacks can have an advantage above 0.1.",
+            "gradient-boosting", None,
+            "The highest upper bound is that of the gradient-boosting attack, with an advantage of "
+            "0.000 (95% interval -0.031 to 0.031); stronger attacks than these may exist.",
+        ),
+        "undecided": (
+            "Undecided: these records show no leak, and cannot rule out an advantage above 0.1; "
+            "about 770 records on each side would decide.",
+            "gradient-boosting", 770,
+            "The gradient-boosting attack has an advantage of 0.028 (95% interval -0.062 to "
+            "0.117), which holds both 0 and more than the limit of 0.1.",
+        ),
+        "invalid": (
+            "This audit cannot tell: its control of the blind baseline failed.",
+            None, None, controls(level)[2]["detail"],
+        ),
+    }[level]  # fmt: skip
+    return {
+        "level": level, "headline": headline, "attack": attack, "limit": 0.1,
+        "records_to_decide": needed, "reason": reason,
+    }  # fmt: skip
+
+
+def controls(level: str) -> list[dict[str, Any]]:
+    blind = level != "invalid"
+    told = "A classifier that sees the records and never the model has AUC "
+    n = SIZE[level]
+    return [
+        {"name": "overlap", "passed": True, "fatal": True,
+         "detail": "15 of 2000 non-members (0.8%) are also members (14 equal, 1 equal within "
+         "rounding, 0 of a person who is also a member) and were taken out."},
+        {"name": "number of records", "passed": n >= 100, "fatal": n >= 100,
+         "detail": f"{n} members and {n - n // 130} non-members."
+         if n >= 100 else f"{n} members and {n} non-members are few: expect wide intervals."},
+        {"name": "blind baseline", "passed": blind, "fatal": True,
+         "detail": f"{told}0.503 (permutation p = 0.41): the two sides are alike, as they must be."
+         if blind else
+         f"{told}0.712 (permutation p = 0.0005): the two sides differ before the model enters, so "
+         "no attack's success means anything; draw members and non-members at random from one "
+         "population."},
+        {"name": "constant model", "passed": True if blind else None, "fatal": True,
+         "detail": "On a model that says the same of everyone, all 6 attacks are at chance."
+         if blind else "No attack was scored."},
+        {"name": "constant scores", "passed": True, "fatal": False,
+         "detail": "Every attack's scores vary over the records."},
+        {"name": "accuracy of the target", "passed": True, "fatal": False,
+         "detail": "The model is right for 98.1% of members and 84.6% of non-members (gap +0.135, "
+         "95% interval +0.118 to +0.152)."},
+    ]  # fmt: skip
+
+
+def make_report(level: str = "leaks") -> dict[str, Any]:
+    """A report that obeys the schema, as rich as they come; invalid reports have no outcomes."""
+    n, scale = SIZE[level], SCALE[level]
+    outcomes = [] if level == "invalid" else [outcome(attack, scale, n) for attack in ATTACKS]
+    if level == "leaks":
+        outcomes[0]["epsilon_lower"] = {
+            "value": 0.83, "delta": 1e-5, "confidence": 0.95, "method": "one-run",
+        }  # fmt: skip
+        outcomes[0]["epsilon_note"] = ""
+    return {
+        "schema_version": 1,
+        "leakscope": "0.1.0",
+        "created": "2026-11-15T20:00:00+00:00",
+        "command": "leakscope audit --dataset adult --seed 0 --out run/",
+        "seed": 0,
+        "target": {
+            "model": "RandomForestClassifier", "task": "classification", "dataset": "adult",
+            "classes": ["<=50K", ">50K"], "features": 104, "members": n, "nonmembers": n - n // 130,
+            "unit": None, "units": None,
+            "member_accuracy": interval(0.981, 0.006),
+            "nonmember_accuracy": interval(0.846, 0.016),
+            "gap": interval(0.135, 0.017, -1, 1),
+            "member_error": None, "nonmember_error": None,
+            "missing_values": 0, "clipped": 12, "randomized": level == "leaks", "prior": 0.5,
+        },
+        "controls": controls(level),
+        "outcomes": outcomes,
+        "disclosures": [],
+        "leakage": [],
+        "not_run": [
+            {"attack": "gaussian-error",
+             "reason": "It needs a model that predicts numbers, and this one predicts classes."},
+            {"attack": "robustness",
+             "reason": "Saved predictions cannot be asked about noisy copies of the records."},
+        ],
+        "verdict": verdict(level),
+        "cost": {"models": 1, "seconds": 12.3},
+    }  # fmt: skip
+
+
+def make_regression() -> dict[str, Any]:
+    """A regression: no classes and no accuracy, errors instead."""
+    report = make_report("undecided")
+    report["target"] |= {
+        "model": "GradientBoostingRegressor", "task": "regression", "dataset": "diabetes",
+        "classes": None, "member_accuracy": None, "nonmember_accuracy": None, "gap": None,
+        "member_error": 31.52, "nonmember_error": 58.07, "unit": "patient_nbr",
+        "units": {"members": 180, "nonmembers": 171},
+    }  # fmt: skip
+    report["outcomes"] = report["outcomes"][2:3]
+    for one in report["outcomes"]:
+        one["groups"] = []
+    return report
+
+
+def poison(value: Any, texts: Iterator[str]) -> Any:
+    """The same report with every free string replaced by the next of the texts."""
+    if isinstance(value, dict):
+        kept = {"task", "level"}
+        return {key: item if key in kept else poison(item, texts) for key, item in value.items()}
+    if isinstance(value, list):
+        return [poison(item, texts) for item in value]
+    return next(texts) if isinstance(value, str) else value
+
+
+def make_full_report() -> dict[str, Any]:
+    """A report in which every part is there."""
+    full = make_report("leaks")
+    full["disclosures"] = [
+        {"extraction": "x", "recovered": 3, "bound": None, "queries": 10, "groups": [{"a": "b"}]}
+    ]
+    full["leakage"] = [{"measure": "x", "value": 0.1, "low": 0.0, "high": None, "bound": 0.3}]
+    full["controls"][0]["passed"] = False
+    return full
+
+
+@pytest.fixture(params=LEVELS)
+def report(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """A report of each level in turn."""
+    return make_report(request.param)
+
+
+@pytest.fixture
+def leak() -> dict[str, Any]:
+    """A report of a leak."""
+    return make_report("leaks")
+
+
+@pytest.fixture(name="make_report")
+def make_report_fixture() -> Callable[[str], dict[str, Any]]:
+    """A report of the level asked for."""
+    return make_report
+
+
+@pytest.fixture
+def regression() -> dict[str, Any]:
+    """A report of a regression, by person and without groups."""
+    return make_regression()
+
+
+@pytest.fixture
+def hostile_texts() -> tuple[str, ...]:
+    """Texts that attack the reader of a report."""
+    return HOSTILE
+
+
+@pytest.fixture(params=range(len(HOSTILE)))
+def hostile(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    """A text that attacks the reader, and a report in which every string is that text."""
+    text = HOSTILE[request.param]
+    return text, poison(make_full_report(), itertools.repeat(text))
+
+
+@pytest.fixture
+def mixed() -> dict[str, Any]:
+    """A report in which each string is one of the texts that attack the reader, in turn."""
+    return poison(make_full_report(), itertools.cycle(HOSTILE))  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def table() -> RecordTable:
+    """Three records with one group, a unit and one score."""
+    return RecordTable.from_parts(
+        row=np.array([0, 1, 0]),
+        side=np.array(["member", "member", "nonmember"]),
+        label=np.array(["<=50K", ">50K", "<=50K"]),
+        groups={"sex": np.array(["F", "M", "F"])},
+        unit=("person", np.array([7, 8, 9])),
+        scores={"loss": np.array([-0.25, np.nan, 1e-9])},
+        vulnerable=np.array([True, False, False]),
+    )

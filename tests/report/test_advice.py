@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leakscope.report import advice
+
+MakeReport = Callable[[str], dict[str, Any]]
+
+
+def test_one_attack_is_not_many(make_report: MakeReport) -> None:
+    report = make_report("no_leak_found")
+    assert "None of the 6 attacks tried" in advice.meaning(report)
+    report["outcomes"] = report["outcomes"][:1]
+    assert "None of the one attack tried" not in advice.meaning(report)
+    assert "The one attack tried found no leak" in advice.meaning(report)
+
+
+def test_shadow_models_are_advised_only_where_none_were_used(make_report: MakeReport) -> None:
+    report = make_report("no_leak_found")
+    assert any("stronger than those tried" in step for step in advice.next_steps(report))
+    report["outcomes"][0]["models"] = 64
+    assert not any("stronger than those tried" in step for step in advice.next_steps(report))
+
+
+def test_what_no_number_of_records_decides_is_not_sent_to_find_more(
+    make_report: MakeReport,
+) -> None:
+    report = make_report("undecided")
+    report["verdict"]["records_to_decide"] = None
+    first = advice.next_steps(report)[0]
+    assert "More records would not decide it" in first
+    assert "0.10" in first
+
+
+def test_the_adversary_is_said_to_know_what_it_knows(leak: dict[str, Any]) -> None:
+    by_name = {one["attack"]: one for one in leak["outcomes"]}
+    told = advice.opening(leak, by_name["loss"])
+    assert told.endswith("(channel: loss) and knows in advance: average training loss.")
+    assert advice.opening(leak, by_name["entropy"]).endswith("and needs no other knowledge.")
+
+
+def test_a_control_is_explained_where_it_is_known() -> None:
+    one = {"name": "overlap", "passed": None, "fatal": True, "detail": "d"}
+    told = advice.control(one)
+    assert told["state"] == "not run"
+    assert told["checks"].startswith("Is a record on both sides?")
+    assert advice.control(one | {"name": "new", "passed": True}) == {
+        "name": "new",
+        "checks": "",
+        "state": "passed",
+        "fatal": True,
+        "detail": "d",
+    }

@@ -1,0 +1,305 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import jinja2
+import pytest
+
+from leakscope.report import Report
+from leakscope.report.html import render
+from leakscope.report.words import clean
+
+VOID = {"meta", "br", "circle", "path"}
+ADDRESSES = {"src", "href", "action", "formaction", "poster", "srcset", "data", "background"}
+
+
+class Page(HTMLParser):
+    """The elements, attributes and texts of a page, as a browser would see them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.style = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["style"]:
+            self.style += data
+        else:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+    def named(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+ALLOWED = re.compile(
+    "html|head|meta|title|style|body|header|main|footer|article|section|h[1-3]|p|span|div|ol|li|dl"
+    "|dt|dd|table|caption|thead|tbody|tr|th|td|small|b|br|pre|code|figure|figcaption"
+    "|svg|g|path|circle|defs|use|clippath|rect|text"
+)
+
+
+def test_nothing_on_a_page_can_run_or_reach_the_network(mixed: dict[str, Any]) -> None:
+    page = Page(Report(mixed).to_html())
+    assert not [tag for tag, _ in page.elements if not ALLOWED.fullmatch(tag)]
+    for _, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on")]
+        for name in ADDRESSES & set(attributes):
+            assert attributes[name].startswith("#")
+        style = attributes.get("style", "") + attributes.get("clip-path", "")
+        assert not re.search(r"url\((?!#)|expression|@import", style)
+    assert not re.search(r"url\(|@import|http", page.style)
+    policy = [one["content"] for one in page.named("meta") if "http-equiv" in one]
+    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+
+
+def test_hostile_text_is_shown_as_it_is(
+    mixed: dict[str, Any], hostile_texts: tuple[str, ...]
+) -> None:
+    html = Report(mixed).to_html()
+    page = Page(html)
+    for text in hostile_texts:
+        shown = " ".join(clean(text.encode("utf-8", "replace").decode()).split())
+        assert page.text.count(shown) >= 3, text
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202e]", html)
+
+
+def test_the_figures_of_a_page_are_well_formed_and_share_no_name(mixed: dict[str, Any]) -> None:
+    html = Report(mixed).to_html()
+    figures = re.findall(r"<svg xmlns.*?</svg>", html, flags=re.DOTALL)
+    assert len(figures) == 6
+    for one in figures:
+        ElementTree.fromstring(one)
+    page = Page(html)
+    names = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(set(names)) == len(names)
+    for _, attributes in page.elements:
+        for name in attributes.get("aria-labelledby", "").split():
+            assert name in names
+        links = attributes.get("href", "") + attributes.get("clip-path", "")
+        for name in re.findall(r"#([^)]+)", links):
+            assert name in names
+
+
+def test_the_same_report_gives_the_same_bytes(leak: dict[str, Any]) -> None:
+    assert render(leak) == render(Report(leak).to_dict())
+
+
+def sections(html: str) -> list[str]:
+    return [re.sub(r"\s+", " ", one) for one in re.findall(r"<h2[^>]*>(.*?)</h2>", html, re.DOTALL)]
+
+
+def test_the_verdict_comes_first_and_everything_else_in_its_order(leak: dict[str, Any]) -> None:
+    html = render(leak)
+    assert html.startswith("<!DOCTYPE html>\n<html lang=")
+    assert sections(html) == [
+        "What this means",
+        "What to do next",
+        "What an adversary can do, and how sure that is",
+        "Every attack that was tried",
+        "How the attack tells them apart",
+        "Who is most at risk",
+        "Can this audit be trusted?",
+        "What was not run, and why",
+        "How to read this page",
+        "What was audited",
+        "How to repeat it",
+    ]
+    assert html.index(leak["verdict"]["headline"]) < html.index("What this means")
+
+
+def test_a_reader_of_the_page_learns_what_the_report_holds(leak: dict[str, Any]) -> None:
+    text = Page(render(leak)).text
+    for piece in (
+        "Leaks",
+        leak["verdict"]["headline"],
+        leak["verdict"]["reason"],
+        "Of 100 members and 100 non-members, it is right about 138 of 200",
+        "while falsely accusing 1 in 100 non-members (with 95% confidence, 7.3% to 11.1%)",
+        "too few non-members to say (1,985)",
+        "ε ≥ 0.83",
+        "at δ = 10⁻⁵, with 95% confidence (method: one-run)",
+        "0.383 0.352 to 0.414",
+        "0.760 0.742 to 0.778",
+        "< 0.001",
+        "the advantage is surely larger than on everyone else for age: 45–59, by 0.16",
+        "15 of 2000 non-members",
+        "It needs a model that predicts numbers, and this one predicts classes.",
+        "98.1% (97.5% to 98.7%)",
+        "12 records with a probability nearer than 1e-7 to 0 or 1",
+        "leakscope audit --dataset adult --seed 0 --out run/",
+        "Seed 0.",
+        "15 November 2026, 20:00 UTC",
+        "Yeom et al. 2018, section 3.2",
+        "Sees: loss. Knows: average training loss. Threshold: average training loss.",
+    ):
+        assert piece in text, piece
+
+
+def test_each_level_says_what_it_means(make_report: Callable[[str], dict[str, Any]]) -> None:
+    expected = {
+        "leaks": "Chance does not explain it, even after allowing for the 6 attacks tried.",
+        "no_leak_found": "None of the 6 attacks tried found a leak",
+        "undecided": "Audit again with about 770 records on each side; "
+        "this audit had 240 members and 239 non-members.",
+        "invalid": "Quote no figure of this one.",
+    }
+    for level, sentence in expected.items():
+        page = Page(render(make_report(level)))
+        assert sentence in page.text
+        assert page.named("body") == [{"class": level}]
+        # Only a leak is drawn as dots beyond guessing.
+        assert ("right beyond guessing" in page.text) == (level == "leaks")
+
+
+def test_an_audit_without_outcomes_has_no_figures(
+    make_report: Callable[[str], dict[str, Any]],
+) -> None:
+    html = render(make_report("invalid"))
+    assert "No attack was scored" in html
+    assert "<svg xmlns" not in html
+    assert "Who is most at risk" not in sections(html)
+
+
+def test_figures_of_an_invalid_audit_are_marked_as_such(leak: dict[str, Any]) -> None:
+    leak["controls"][2] |= {"passed": False, "detail": "The sides differ."}
+    leak["controls"][0] |= {"passed": False, "detail": "The sides overlap."}
+    leak["verdict"] |= {"level": "invalid", "attack": None, "reason": "The sides differ."}
+    html = render(leak)
+    assert "do not rely on these figures" in html
+    # The other failure stands beside the verdict; the verdict's own is not said twice there.
+    top = html[: html.index("What to do next")]
+    assert top.count("The sides overlap.") == top.count("The sides differ.") == 1
+
+
+def test_a_regression_has_errors_in_place_of_accuracies(regression: dict[str, Any]) -> None:
+    text = Page(render(regression)).text
+    assert "Error on members 31.52 (root mean square)" in text
+    assert "Error on non-members 58.07 (root mean square)" in text
+    assert "Accuracy on members" not in text
+    assert "240 records of 180 units (patient_nbr)" in text
+    assert "No groups were named" in text
+    assert "Chance did not decide who is a member" in text
+
+
+def test_what_is_empty_or_unknown_is_said(leak: dict[str, Any]) -> None:
+    leak["not_run"], leak["controls"], leak["seed"] = [], [], None
+    leak["target"] |= {"dataset": None, "features": None, "missing_values": 3, "clipped": 0}
+    for one in leak["outcomes"]:
+        one["curve"] = {"fpr": [], "tpr": []}
+        one["histogram"] = {"edges": [], "members": [], "nonmembers": []}
+        one["adjusted_p"] = None
+        one["tpr_at_fpr"] = one["tpr_at_fpr"][:1]
+        one["auc"] = {"value": None, "low": None, "high": None}
+    html = render(leak)
+    text = Page(html).text
+    assert "Every attack that was asked for was run." in text
+    assert "nothing vouches for this audit" in text
+    assert "records handed in by the user" in text
+    assert "3, left to the model" in text
+    assert "Clipped" not in text
+    assert "not measured" in text
+    assert "Seed unknown." in text
+    assert "unknown" in text
+    assert "interval unknown" in text
+    assert "How the attack tells them apart" not in text
+    assert "None" not in text.replace("None of the", "")
+
+
+def test_later_parts_of_the_report_are_shown_once_there(leak: dict[str, Any]) -> None:
+    leak["disclosures"] = [
+        {
+            "extraction": "self-reveal",
+            "recovered": 1234,
+            "bound": 0.5,
+            "queries": None,
+            "groups": [],
+        }
+    ]
+    leak["leakage"] = [
+        {"measure": "mutual information", "value": 0.02, "low": 0.01, "high": 0.03, "bound": 0.2}
+    ]
+    text = Page(render(leak)).text
+    assert "self-reveal 1,234 0.5 unknown" in text
+    assert "mutual information 0.02 0.01 to 0.03 0.2" in text
+
+
+def test_too_many_groups_for_a_picture_are_in_the_table(leak: dict[str, Any]) -> None:
+    one = leak["outcomes"][0]["groups"][0]
+    leak["outcomes"][0]["groups"] = [one | {"value": f"value {at}"} for at in range(40)]
+    html = render(leak)
+    assert html.count("<svg xmlns") == 4
+    assert "value 39" in html
+
+
+def test_a_page_can_be_read_by_ear(leak: dict[str, Any]) -> None:
+    html = render(leak)
+    page = Page(html)
+    assert page.named("html") == [{"lang": "en"}]
+    assert len(page.named("main")) == len(page.named("h1")) == 1
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert html.count("<caption>") == html.count("<table")
+    for attributes in page.named("th"):
+        assert attributes["scope"] in {"col", "row", "rowgroup"}
+    for attributes in page.named("svg"):
+        told = "aria-labelledby" in attributes or "aria-label" in attributes
+        assert told != (attributes.get("aria-hidden") == "true")
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    digits = colour.lstrip("#")
+    digits = digits if len(digits) == 6 else "".join(2 * one for one in digits)
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_text_stands_out_in_light_in_dark_and_in_print(leak: dict[str, Any]) -> None:
+    style = Page(render(leak)).style
+    themes = [
+        dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{3,6})", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    ]
+    assert len(themes) == 3
+    for theme in themes:
+        paper = luminance(theme["paper"])
+        for name in ("ink", "soft", "member", "nonmember", *LEVEL_COLOURS):
+            darker, lighter = sorted([paper, luminance(theme[name])])
+            assert (lighter + 0.05) / (darker + 0.05) >= 4.5, name
+
+
+LEVEL_COLOURS = ("leaks", "no_leak_found", "undecided", "invalid")
+
+
+def test_a_key_that_is_missing_is_an_error_and_not_a_blank(leak: dict[str, Any]) -> None:
+    del leak["seed"]
+    with pytest.raises(jinja2.UndefinedError):
+        render(leak)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from leakscope.report import Report
+from leakscope.report.terminal import print_summary
+from leakscope.report.words import clean
+
+
+def shown(
+    report: dict[str, Any], width: int = 80, folder: Path | None = None, colour: bool = False
+) -> str:
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=width, force_terminal=colour, legacy_windows=False)
+    print_summary(report, console, folder=folder)
+    return buffer.getvalue()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("│", " ").split())
+
+
+def test_the_summary_has_the_verdict_the_attacks_and_what_was_not_run(leak: dict[str, Any]) -> None:
+    text = flat(shown(leak))
+    assert "! Leaks" in text
+    assert leak["verdict"]["headline"] in text
+    assert leak["verdict"]["reason"] in text
+    assert "gradient-boosting 0.760 0.383 9.2% < 0.001" in text
+    assert "0.742 to 0.778 0.352 to 0.414 7.3% to 11.1%" in text
+    assert "Not run gaussian-error: It needs a model that predicts numbers" in text
+    assert "Controls that failed" not in text
+
+
+def test_each_level_has_a_sign_beside_its_colour(
+    make_report: Callable[[str], dict[str, Any]],
+) -> None:
+    signs = {
+        "leaks": "! Leaks",
+        "no_leak_found": "✓ No leak found",
+        "undecided": "? Undecided",
+        "invalid": "× Audit invalid",
+    }
+    for level, sign in signs.items():
+        assert sign in shown(make_report(level))
+
+
+def test_failed_controls_are_named_and_an_empty_audit_has_no_table(
+    make_report: Callable[[str], dict[str, Any]],
+) -> None:
+    text = flat(shown(make_report("invalid")))
+    assert "Controls that failed number of records: 60 members" in text
+    assert "blind baseline: A classifier that sees the records" in text
+    assert "advantage" not in text
+
+
+def test_rates_that_cannot_be_told_are_said(make_report: Callable[[str], dict[str, Any]]) -> None:
+    report = make_report("undecided")
+    assert flat(shown(report)).count("too few") == len(report["outcomes"])
+
+
+def test_it_fits_eighty_columns(report: dict[str, Any]) -> None:
+    for width in (80, 60):
+        assert max(len(line) for line in shown(report, width).splitlines()) <= width
+    for one in report["outcomes"]:
+        assert one["attack"] in shown(report)
+
+
+def test_text_of_data_is_not_interpreted(hostile: tuple[str, dict[str, Any]]) -> None:
+    text, report = hostile
+    output = shown(Report(report).to_dict(), width=2000, colour=True)
+    # Colours are all that may reach the terminal: no other sequence, no control character.
+    plain = re.sub(r"\x1b\[[\d;]*m", "", output)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", plain)
+    assert clean(text.encode("utf-8", "replace").decode()) in plain
+
+
+def test_files_that_were_written_are_named_whole(leak: dict[str, Any], tmp_path: Path) -> None:
+    folder = tmp_path / ("deep" * 20) / "[bold]run"
+    folder.mkdir(parents=True)
+    for name in ("report.html", "report.json"):
+        (folder / name).touch()
+    lines = shown(leak, folder=folder).splitlines()
+    assert lines[-2:] == [str(folder / "report.html"), str(folder / "report.json")]
+
+
+@pytest.mark.parametrize("empty", ["not_run", "outcomes"])
+def test_nothing_is_printed_of_what_is_empty(leak: dict[str, Any], empty: str) -> None:
+    heading = {"not_run": "Not run", "outcomes": "AUC"}[empty]
+    assert heading in shown(leak)
+    leak[empty] = []
+    assert heading not in shown(leak)
