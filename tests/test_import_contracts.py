@@ -26,8 +26,8 @@ MACHINERY = LEAVES | {
     "attacks", "channels", "datasets", "defenses", "evidence", "exact", "extractions", "leakage",
     "metrics", "models", "networks", "recipes", "records", "trials",
 }  # fmt: skip
-PARTS = MACHINERY | {"battery", "controls", "doors", "report"}
-FACADE = PARTS | {"verdict"}
+PARTS = MACHINERY | {"controls", "report"}
+FACADES = {"auditing", "compare", "gate"}
 
 MAY_IMPORT = {
     "errors": set(),
@@ -49,15 +49,13 @@ MAY_IMPORT = {
     "extractions": LEAVES | {"records", "metrics"},
     "defenses": LEAVES | {"records", "models", "recipes", "channels", "networks", "leakage"},
     "report": {"errors", "metrics"},
-    "battery": MACHINERY,
     "controls": MACHINERY,
-    "doors": MACHINERY,
-    "verdict": PARTS,
-    "auditing": FACADE,
-    "compare": FACADE | {"auditing"},
-    "gate": FACADE | {"auditing"},
-    "papers": FACADE | {"auditing", "compare", "gate"},
-    "cli": FACADE | {"auditing", "compare", "gate", "papers"},
+    "auditing": PARTS,
+    "compare": PARTS | {"auditing"},
+    "gate": PARTS | {"auditing"},
+    "papers": PARTS | FACADES,
+    "cli": PARTS | FACADES | {"papers"},
+    "__main__": PARTS | FACADES | {"papers", "cli"},
 }
 
 

@@ -1,14 +1,14 @@
 """Every error Leakscope raises on purpose.
 
 LeakscopeError
-├── InputError (ValueError)          something handed in is wrong: a value, a shape, an option
-│   ├── RecordsError                 … in the records: it names the column and the row
-│   ├── ModelError                   … in the model, or in what it answered
-│   └── UnknownNameError (KeyError)  … a name nothing is registered under; suggests the nearest
-├── NotApplicableError               an attack or control cannot run here; the reason is reported
-├── MissingDataError                 a data file is not there: where to get it, where to put it
-├── MissingExtraError (ImportError)  an optional package is needed: how to install it
-└── UntrustedFileError               a file that could run code when loaded was refused
+├── InputError (ValueError)               something handed in is wrong: a value, a shape, an option
+│   ├── RecordsError                      … in the records: it names the column and the row
+│   ├── ModelError                        … in the model, or in what it answered
+│   └── UnknownNameError (KeyError)       … a name nothing is registered under; suggests the nearest
+├── NotApplicableError                    an attack or control cannot run here; the report says why
+├── MissingDataError (FileNotFoundError)  a data file is not there: where to get and to put it
+├── MissingExtraError (ImportError)       an optional package is needed: how to install it
+└── UntrustedFileError                    a file that could run code when loaded was refused
 
 Each message is one sentence: what was wrong, which value, what to do.
 """
@@ -38,14 +38,17 @@ class ModelError(InputError):
 class UnknownNameError(InputError, KeyError):
     """Nothing is registered under this name."""
 
+    # The arguments are kept as they came, so that the error survives the way from a worker.
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        known = sorted(known)
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(known)}"
-        super().__init__(f"There is no {kind} named {name!r}; {hint}")
+        super().__init__(kind, name, sorted(known))
 
-    # KeyError shows the repr of its argument, quotes and all: a sentence is wanted instead.
-    __str__ = Exception.__str__
+    def __str__(self) -> str:
+        kind, name, known = self.args
+        near = difflib.get_close_matches(name, known, n=1)
+        choice = f"choose from: {', '.join(known)}" if known else "there are none"
+        return f"There is no {kind} named {name!r}; " + (
+            f"did you mean {near[0]!r}?" if near else choice
+        )
 
 
 class NotApplicableError(LeakscopeError):
@@ -60,7 +63,11 @@ class MissingExtraError(LeakscopeError, ImportError):
     """An optional package is needed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package; pip install 'leakscope[{extra}]'")
+        super().__init__(what, extra)
+
+    def __str__(self) -> str:
+        what, extra = self.args
+        return f"{what} needs an optional package; pip install 'leakscope[{extra}]'"
 
 
 class UntrustedFileError(LeakscopeError):

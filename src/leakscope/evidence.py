@@ -81,11 +81,9 @@ class Evidence:
         )
 
     def cross_fit(self, learn: Callable[[Evidence, Bools], Callable[[Evidence], Floats]]) -> Floats:
-        """Scores (n,), each from an attack taught by the other half only.
+        """A number per record, (n,), each from what was learned on the other half only.
 
-        learn(known, membership) fits on one half and returns a function that scores the other.
-        It is taught twice, with the sides as they are and swapped, and half the difference is
-        the score: so swapping the sides negates every score exactly, whatever the learner.
+        learn(known, membership) fits on one half and returns a function of the other.
         """
         membership = self._known("members of the other half")
         if self.folds.half.all() or not self.folds.half.any():
@@ -93,12 +91,9 @@ class Evidence:
                 f"All {len(self)} records fell into one half, so that nothing is left to learn "
                 "from; give more records"
             )
-        scores = np.empty(len(self))
+        numbers = np.empty(len(self))
         for half in (False, True):
             asked = self.folds.half == half
-            taught = ~asked
-            known, unknown = self.part(taught), self.part(asked)
-            as_is = learn(known, membership[taught])(unknown)
-            swapped = learn(known, ~membership[taught])(unknown)
-            scores[asked] = (as_is - swapped) / 2
-        return scores
+            learned = learn(self.part(~asked), membership[~asked])
+            numbers[asked] = learned(self.part(asked))
+        return numbers

@@ -37,14 +37,17 @@ class Model(Protocol):
 
     ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, and
     whether it answers for features it has not been asked about before (``queries``; saved
-    predictions do not). ``classes`` are the labels in the order of the columns of ``predict_proba``; None for
-    regression.
+    predictions do not).
     """
 
     name: str
     task: Task
-    classes: Labels | None
     abilities: frozenset[Ability]
+
+    @property
+    def classes(self) -> Labels | None:
+        """The labels in the order of the columns of ``predict_proba``; None for regression."""
+        ...
 
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
@@ -95,7 +98,7 @@ class Attack(Protocol):
         ...
 
     def threshold(self, evidence: Evidence) -> float | None:
-        """The score from which this adversary says member; None: chosen on a fifth of the records."""
+        """The score from which this adversary says member; None: chosen on a fifth of records."""
         return None
 
 

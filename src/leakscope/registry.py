@@ -1,4 +1,4 @@
-"""What there is: attacks, channels, data sets, recipes, kinds of model; each registered where it stands.
+"""What there is: attacks, channels, data sets, models and recipes, registered where they stand.
 
 An entry's name, paper and one-line summary come from the thing itself, so the command line, the
 report, the documentation and the contract tests list it with no other edit.
@@ -11,9 +11,10 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
-from leakscope.errors import UnknownNameError
+from leakscope.errors import InputError, UnknownNameError
 
 # Where each kind lives: looking one up imports that package's modules, which register themselves.
 HOMES = {
@@ -55,16 +56,19 @@ def register(kind: str, name: str | None = None, *, paper: str = "") -> Callable
         raise UnknownNameError("kind of entry", kind, _ENTRIES)
 
     def enter(thing: T) -> T:
-        entry = Entry(
-            kind=kind,
-            name=name or getattr(thing, "name"),  # noqa: B009 - T is any class with a name
-            thing=thing,
-            paper=paper or getattr(thing, "paper", ""),
-        )
-        taken = _ENTRIES[kind].get(entry.name)
+        own = name or getattr(thing, "name", None)
+        if not own:
+            raise InputError(
+                f"{_origin(thing)} has no name to be registered under; give it the attribute name, "
+                f"or write @register({kind!r}, 'its name')"
+            )
+        taken = _ENTRIES[kind].get(own)
         if taken is not None and _origin(taken.thing) != _origin(thing):
-            raise ValueError(f"The {kind} {entry.name!r} is already {_origin(taken.thing)}")
-        _ENTRIES[kind][entry.name] = entry
+            raise InputError(
+                f"The {kind} {own!r} is already {_origin(taken.thing)}; give {_origin(thing)} "
+                "another name"
+            )
+        _ENTRIES[kind][own] = Entry(kind, own, thing, paper or getattr(thing, "paper", ""))
         return thing
 
     return enter
@@ -74,14 +78,17 @@ def _origin(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"
 
 
+@cache
 def _discover(package_name: str) -> None:
     package = importlib.import_module(package_name)
-    for module in pkgutil.walk_packages(getattr(package, "__path__", []), package_name + "."):
+    for module in pkgutil.walk_packages(package.__path__, package_name + "."):
         importlib.import_module(module.name)
 
 
 def entries(kind: str) -> Iterator[Entry]:
     """All entries of a kind, by name."""
+    if kind not in HOMES:
+        raise UnknownNameError("kind of entry", kind, HOMES)
     _discover(HOMES[kind])
     yield from (entry for _, entry in sorted(_ENTRIES[kind].items()))
 

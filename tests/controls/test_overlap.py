@@ -38,9 +38,7 @@ def test_the_same_features_with_another_label_are_another_record():
     assert not find_overlap(members, Records(X, y)).found.any()
 
 
-@pytest.mark.parametrize(
-    "spoil", [np.float32, np.vectorize(lambda value: float(f"{value:.7g}"))]
-)
+@pytest.mark.parametrize("spoil", [np.float32, np.vectorize(lambda value: float(f"{value:.7g}"))])
 def test_a_trip_through_single_precision_or_seven_digits_is_seen_through(spoil):
     members, others = sides()
     X, y = others.X.copy(), others.y.copy()

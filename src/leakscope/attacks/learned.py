@@ -17,7 +17,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.class_weight import compute_sample_weight
 
 from leakscope.errors import NotApplicableError
 from leakscope.evidence import Evidence
@@ -73,20 +72,21 @@ class LearnedAttack(Attack):
             for told in (membership, ~membership)
         ]
 
+        # Which side has more records must not be learned: its log-odds are taken out.
+        before = np.log(membership.sum()) - np.log((~membership).sum())
+
         def score(asked: Evidence) -> Floats:
             vectors = scaler.transform(truth_first(asked))
             as_is, swapped = (log_odds(one.predict_proba(vectors)[:, 1]) for one in learners)
-            return (as_is - swapped) / 2
+            return np.asarray((as_is - swapped) / 2 - before)
 
         return score
 
     def _teach(self, vectors: Floats, membership: Bools, seed: int) -> Any:
-        # Equal weight for both sides: which one has more records must not be learned.
-        weight = compute_sample_weight("balanced", membership)
         with warnings.catch_warnings():
             # A fixed number of steps is the point: it is the regularization.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return self.learner(seed).fit(vectors, membership, sample_weight=weight)
+            return self.learner(seed).fit(vectors, membership)
 
 
 @register("attack")

@@ -61,7 +61,8 @@ class LabelGap(Attack):
 
     def score(self, evidence: Evidence) -> Floats:
         """1 where the label is right, else 0, (n,)."""
-        return (evidence.observations[:, 0] == evidence.labels).astype(np.float64)
+        right: Bools = evidence.observations[:, 0] == evidence.labels
+        return right.astype(np.float64)
 
     def threshold(self, evidence: Evidence) -> float | None:
         """Between right and wrong."""
@@ -131,7 +132,7 @@ class RobustLabel(Attack):
 @register("attack")
 @dataclass(frozen=True)
 class GaussianError(Attack):
-    """A member where the error is likelier under the members' normal distribution than the others'."""
+    """A member where the error is likelier under the members' normal law than under the others'."""
 
     name: ClassVar[str] = "gaussian-error"
     paper: ClassVar[str] = "Yeom et al. 2018, section 3.2 (adversary 2)"

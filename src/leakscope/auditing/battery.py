@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.errors import LeakscopeError, NotApplicableError, UnknownNameError
+from leakscope.errors import InputError, LeakscopeError, NotApplicableError, UnknownNameError
 from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
 from leakscope.protocols import Attack, Bools, Channel, Floats, Model
@@ -70,6 +70,11 @@ def choose_attacks(
             raise UnknownNameError("channel", name, known)
     if channels is not None:
         chosen = [attack for attack in chosen if attack.channel in channels]
+    if not chosen:
+        raise InputError(
+            "None of the attacks asked for goes through the channels asked for; "
+            "`leakscope attacks` says which does"
+        )
     names = {attack.name for attack in chosen}
     left_out = {one.name: "not asked for" for one in every if one.name not in names}
     return chosen, left_out

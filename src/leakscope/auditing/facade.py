@@ -18,6 +18,7 @@ from leakscope.models.predictions import SavedPredictions
 from leakscope.protocols import Attack, Labels, Task
 from leakscope.records import Records
 from leakscope.report import Report
+from leakscope.report.folders import check_folder
 
 
 def audit(
@@ -55,6 +56,8 @@ def audit(
     """
     settings = Settings(attacks, channels, limit, prior, randomized, delta, max_overlap, seed)
     settings.check()
+    if out is not None:
+        check_folder(out)
     wrapped = enter_model(model, members, label, classes, task)
     features = getattr(wrapped, "feature_names", None)
     sides = [
@@ -110,6 +113,8 @@ def audit_predictions(
         attacks, channels, limit, prior, randomized, delta, max_overlap=1.0, seed=seed
     )
     settings.check()
+    if out is not None:
+        check_folder(out)
     given = (
         ("members", member_probabilities, member_labels, member_groups, member_units),
         (
@@ -146,11 +151,10 @@ def audit_predictions(
 
 
 def _two_columns(probabilities: ArrayLike) -> NDArray[np.float64]:
-    try:
-        values = np.asarray(probabilities, dtype=np.float64)
-    except ValueError:
-        raise InputError("The predictions are not all numbers; give class probabilities") from None
-    return np.column_stack([1 - values, values]) if values.ndim == 1 else values
+    values = np.asarray(probabilities)
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        return values  # text among them is refused by Records, with its column and row
+    return np.column_stack([1.0 - values, values])
 
 
 def _classes_of(sides: Sequence[Records]) -> Labels:

@@ -30,8 +30,8 @@ class Settings:
                 raise InputError(f"The {name} is {value!r}; choose a number between 0 and 1")
         if not 0 <= self.max_overlap <= 1:
             raise InputError(f"The max_overlap is {self.max_overlap!r}; choose a share from 0 to 1")
-        if self.seed < 0:
-            raise InputError(f"The seed is {self.seed!r}; choose a whole number from 0 on")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"The seed is {self.seed!r}; choose a whole number from 0 to 2³² − 1")
 
     def typed(self) -> str:
         """The settings that are not the defaults, and the seed, as they are typed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.controls import Control
 from leakscope.controls.target import accuracy_control, error_control
@@ -55,7 +56,7 @@ def _accuracies(
     """Accuracy on members, on non-members, and the gap between them."""
     truth = class_numbers(model, records.y)
     right = class_numbers(model, model.predict(records.X)) == truth
-    rates = Rates.count(right, membership, unit_codes(records.unit, membership))
+    rates = Rates.count(right, membership, _clusters(records, membership))
     return (
         wilson(rates.tpr * rates.members, rates.members),
         wilson(rates.fpr * rates.nonmembers, rates.nonmembers),
@@ -67,6 +68,14 @@ def _errors(model: Model, records: Records, membership: Bools) -> tuple[float, f
     """Root mean squared error on members and on non-members."""
     loss = model.loss(records.X, records.y)
     return float(np.sqrt(loss[membership].mean())), float(np.sqrt(loss[~membership].mean()))
+
+
+def _clusters(records: Records, membership: Bools) -> NDArray[np.intp] | None:
+    """Unit codes, (n,); none where a unit is on both sides: the audit is then refused anyway."""
+    unit = records.unit
+    if unit is None or np.isin(unit[membership], unit[~membership]).any():
+        return None
+    return unit_codes(unit, membership)
 
 
 def _clipped(model: Model, records: Records) -> int:

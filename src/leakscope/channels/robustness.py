@@ -44,7 +44,7 @@ class Robustness(OneNumber):
         for noisy in self._copies(records.X):
             right += class_numbers(model, model.predict(noisy)) == truth
             asked += 1
-        return (right / asked)[:, None]
+        return np.asarray(right / asked)[:, None]
 
     def _copies(self, X: Features) -> Iterator[Features]:
         rng = np.random.default_rng(self.seed)

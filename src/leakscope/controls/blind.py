@@ -110,7 +110,7 @@ def _permutation_test(
         # Blocks of unequal size could leave a side empty: that draw shows no difference.
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = chosen / size - (sums.sum() - chosen) / (n - size)
-        return np.nan_to_num(apart)
+        return np.asarray(np.nan_to_num(apart))
 
     own = membership[first].astype(np.float64)
     observed = difference(own[None])[0]

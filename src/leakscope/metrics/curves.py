@@ -197,12 +197,13 @@ def auc_delong(
     codes = unit_codes(unit, members)
     if values.min() == values.max():
         return Interval(0.5, 0.5, 0.5)
-    wins = _doubled_wins(values, members)
-    n1, n0 = int(members.sum()), int((~members).sum())
-    auc = int(wins[members].sum()) / (2 * n1 * n0)
+    ours, theirs = (_sorted_side(values, side, codes) for side in (members, ~members))
+    wins, losses = _doubled_wins(ours[0], theirs[0]), _doubled_wins(theirs[0], ours[0])
+    n1, n0 = len(wins), len(losses)
+    auc = int(wins.sum()) / (2 * n1 * n0)
     parts = [
-        _side_variance(wins[side] / (2 * other), None if codes is None else codes[side])
-        for side, other in ((members, n0), (~members, n1))
+        _side_variance(wins / (2 * n0), ours[1]),
+        _side_variance(1 - losses / (2 * n1), theirs[1]),
     ]
     variance = sum(part[0] for part in parts)
     # Satterthwaite: few units on the side that carries the variance widen the interval.
@@ -211,30 +212,30 @@ def auc_delong(
     return auc_interval(auc, variance * inflation, sizes[0], sizes[1], freedom, confidence)
 
 
-def _doubled_wins(scores: Floats, membership: Bools) -> Codes:
-    """Twice the number of records of the other side each record beats, ties counting half (n,)."""
-    wins = np.empty(len(scores), dtype=np.intp)
-    for side, sign in ((membership, 1), (~membership, -1)):
-        others = np.sort(scores[~side])
-        below = np.searchsorted(others, scores[side], side="left")
-        not_above = np.searchsorted(others, scores[side], side="right")
-        doubled = below + not_above
-        wins[side] = doubled if sign == 1 else 2 * len(others) - doubled
-    return wins
+def _sorted_side(scores: Floats, side: Bools, unit: Codes | None) -> tuple[Floats, Codes | None]:
+    """The scores of a side, rising, with their units: sums over them then run in one order."""
+    if unit is None:
+        return np.sort(scores[side]), None
+    order = np.lexsort((unit[side], scores[side]))
+    return scores[side][order], unit[side][order]
+
+
+def _doubled_wins(scores: Floats, others: Floats) -> Codes:
+    """Twice the number of the others that each score beats, ties counting half; both sorted."""
+    below = np.searchsorted(others, scores, side="left")
+    return below + np.searchsorted(others, scores, side="right")
 
 
 def _side_variance(components: Floats, unit: Codes | None) -> tuple[float, float, float]:
     """One side's part in the variance of the area, its degrees of freedom and effective size."""
     n = len(components)
-    # Sums run in sorted order, so that they are the same whatever the order of the records.
-    order = np.argsort(components) if unit is None else np.lexsort((components, unit))
-    residuals = components[order] - np.sort(components).mean()
+    residuals = components - components.mean()
     if unit is None:
         size, sums = float(n), residuals
     else:
         rows = np.bincount(unit)
         size = n * n / float(rows @ rows)
-        sums = np.bincount(unit[order], weights=residuals)[rows > 0]
+        sums = np.bincount(unit, weights=residuals)[rows > 0]
     freedom = len(sums) - 1
     if freedom == 0:
         return 0.0, 1.0, size

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
-from scipy.special import betaincinv, expit, logit
-from scipy.stats import binom
+from scipy.special import betainc, betaincinv, expit, logit
 
 from leakscope.errors import InputError
-from leakscope.metrics.intervals import quantile_of
+from leakscope.metrics.intervals import binomial, tail_of
 from leakscope.metrics.samples import Codes, check_scores
 from leakscope.protocols import Bools, Floats
 
@@ -53,10 +52,9 @@ def epsilon_lower_bound(
     """
     if not 0 <= delta < 1:
         raise InputError(f"δ must be at least 0 and less than 1, got {delta!r}")
-    quantile_of(confidence)
     values, members = check_scores(scores, membership)
     n = len(values)
-    allowed = (1 - confidence) / len(SHARES)
+    allowed = 2 * tail_of(confidence) / len(SHARES)
     guesses = sorted({2 * max(1, int(share * n / 2)) for share in SHARES})
     right = _right_guesses(values, members, np.array(guesses) // 2)
     bounds = [
@@ -72,15 +70,17 @@ def audit_p_value(right: int, guesses: int, n: int, epsilon: float, delta: float
     Theorem 5.2: P[B >= v] + 2nδ · max over i of P[v > B >= v − i] / i, B ~ Binomial(r, σ(ε)).
     """
     chance = float(expit(epsilon))
-    tail = float(binom.sf(right - 1, guesses, chance))
-    if delta == 0 or right == 0:
-        return min(tail, 1.0)
+    if right == 0:
+        return 1.0
+    tail = float(betainc(right, guesses - right + 1, chance))
+    if delta == 0:
+        return tail
     # The mean of the probabilities just below v grows until the window has passed the mode, and
     # ten standard deviations further down there is nothing left to add.
     spread = math.sqrt(guesses * chance * (1 - chance))
     lowest = max(0, min(right - 1, math.floor(guesses * chance - 10 * spread) - 10))
-    below = binom.pmf(np.arange(right - 1, lowest - 1, -1), guesses, chance)
-    means = np.cumsum(below) / np.arange(1, len(below) + 1)
+    counts = np.arange(right - 1, lowest - 1, -1)
+    means = np.cumsum(binomial(counts, guesses, chance)) / np.arange(1, len(counts) + 1)
     return min(tail + 2 * n * delta * float(means.max()), 1.0)
 
 

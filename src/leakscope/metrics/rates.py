@@ -105,21 +105,21 @@ def effective_size(
     """How many independent records would know the rate of the hits (n,) as well as these do.
 
     Rows of one unit move together. Their number is divided by the design effect, the variance
-    between units over that of independent rows (Kish 1965, chapter 5), at least 1. At a rate of 0
-    or 1 there is no variance to see, and the rows of a unit count as one: (Σ rows)² / Σ rows² over
-    the units. The inflation divides in any case.
+    between units over that of independent rows (Kish 1965, chapter 5), at least 1. Where there is
+    no variance to see, at a rate of 0 or 1 and within a single unit, the rows of a unit count as
+    one: (Σ rows)² / Σ rows² over the units. The inflation divides in any case.
     """
     n = len(hits)
     if unit is None:
         return n / inflation
     rows = np.bincount(unit)
     rate = float(hits.mean())
-    if 0 < rate < 1:
-        present = rows > 0
-        residuals = (np.bincount(unit, weights=hits) - rate * rows)[present]
-        units = len(residuals)
-        between = units / max(units - 1, 1) * float(residuals @ residuals)
-        effect = max(between / (n * rate * (1 - rate)), 1.0)
+    units = np.count_nonzero(rows)
+    if 0 < rate < 1 and units > 1:
+        residuals = np.bincount(unit, weights=hits) - rate * rows
+        between = float(residuals @ residuals) * units / (units - 1)
+        independent = n * rate * (1 - rate) * n / (n - 1)
+        effect = max(between / independent, 1.0)
     else:
         effect = float(rows @ rows) / n
     return n / effect / inflation

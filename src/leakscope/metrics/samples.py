@@ -39,10 +39,8 @@ def check_mask(mask: ArrayLike, n: int, name: str) -> Bools:
     values = np.asarray(mask)
     if values.dtype != np.bool_:
         raise InputError(
-            f"The {name} must be boolean, one value per record, got {values.dtype}: "
-            f"compare it with the value that stands for a member"
-            if name == "membership"
-            else f"The {name} must be boolean, one value per record, got {values.dtype}"
+            f"The {name} must be true or false for each record, got {values.dtype}: compare it "
+            f"with the value that means true"
         )
     if values.shape != (n,):
         raise InputError(f"The {name} has shape {values.shape}, but there are {n} scores")

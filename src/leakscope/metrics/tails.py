@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc
-from scipy.stats import binom
 
 from leakscope.errors import InputError
-from leakscope.metrics.intervals import finite
+from leakscope.metrics.intervals import binomial, finite, tail_of
 from leakscope.metrics.rates import effective_size
 from leakscope.metrics.samples import Codes, check_scores, unit_codes
 from leakscope.protocols import Bools, Floats
@@ -59,22 +58,25 @@ def tpr_at_fpr(
         raise InputError(f"A false positive rate must be between 0 and 1, got {fpr!r}")
     values, members = check_scores(scores, membership)
     codes = unit_codes(unit, members)
-    found = _found_by_false_positives(values, members)
-    n1, n0 = int(members.sum()), int((~members).sum())
+    ours, others = np.sort(values[members]), np.sort(values[~members])
+    found = _found_by_false_positives(ours, others)
+    n1, n0 = len(ours), len(others)
     allowed = math.floor(fpr * n0 * (1 + 1e-12))
-    size1, size0 = _effective_sizes(values, members, codes, inflation, allowed)
+    cut = others[n0 - 1 - allowed]
+    size1 = _effective_size(values, members, (cut, ours[n1 // 2]), codes, inflation)
+    size0 = _effective_size(values, ~members, (cut, others[n0 // 2]), codes, inflation)
     resolved = fpr * size0 * (1 + 1e-12) >= ENOUGH
 
     trials = max(round(size0), 1)
-    few, many = (int(binom.ppf(tail, trials, fpr)) for tail in (1e-6, 1 - 1e-6))
-    count = np.arange(few, many + 1)
-    weight = binom.pmf(count, trials, fpr)
+    reach = 5 * math.sqrt(trials * fpr * (1 - fpr)) + 5
+    count = np.arange(max(int(trials * fpr - reach), 0), min(int(trials * fpr + reach), trials) + 1)
+    weight = binomial(count, trials, fpr)
     weight /= weight.sum()
     above = np.rint(count * (n0 / trials)).astype(np.intp)
     most = found[above] / n1
     least = np.where(above > 0, found[np.maximum(above - 1, 0)], 0) / n1
 
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence)
     if resolved:
         middle = (least + most) / 2
         low = _mixture_quantile(weight, middle, size1, tail)
@@ -85,37 +87,26 @@ def tpr_at_fpr(
     return Rate(float(fpr), value, min(low, value), max(high, value), bool(resolved))
 
 
-def _found_by_false_positives(scores: Floats, membership: Bools) -> Codes:
+def _found_by_false_positives(members: Floats, others: Floats) -> Codes:
     """How many members are found at the price of at most k non-members, for k = 0 … n0: (n0 + 1,).
 
-    They are those strictly above the next non-member, so that tied records fall together.
+    They are those strictly above the next non-member, so that tied records fall together. Both
+    sides come sorted.
     """
-    members = np.sort(scores[membership])
-    others = np.sort(scores[~membership])[::-1]
-    found = len(members) - np.searchsorted(members, others, side="right")
+    found = len(members) - np.searchsorted(members, others[::-1], side="right")
     return np.append(found, len(members))
 
 
-def _effective_sizes(
-    scores: Floats, membership: Bools, unit: Codes | None, inflation: float, allowed: int
-) -> tuple[float, float]:
-    """The effective numbers of members and non-members for the rates at this threshold.
+def _effective_size(
+    scores: Floats, side: Bools, cuts: tuple[float, float], unit: Codes | None, inflation: float
+) -> float:
+    """The effective number of records of a side, for the share of it above the first cut.
 
     A tail holds so few rows that a design effect seen there alone is often too small; the one at
-    the median of the side is steady, and the larger of the two counts.
+    the second cut, the median of the side, is steady, and the larger of the two counts.
     """
-    threshold = np.sort(scores[~membership])[::-1][allowed]
-    sizes = []
-    for side in (membership, ~membership):
-        values = scores[side]
-        codes = None if unit is None else unit[side]
-        sizes.append(
-            min(
-                effective_size(values > cut, codes, inflation)
-                for cut in (threshold, np.sort(values)[len(values) // 2])
-            )
-        )
-    return sizes[0], sizes[1]
+    codes = None if unit is None else unit[side]
+    return min(effective_size(scores[side] > cut, codes, inflation) for cut in cuts)
 
 
 def _mixture_quantile(weight: Floats, rate: Floats, n: float, tail: float) -> float:
@@ -129,4 +120,4 @@ def _mixture_quantile(weight: Floats, rate: Floats, n: float, tail: float) -> fl
     weight, rate = weight[~at_zero], rate[~at_zero]
     wanted = tail - (1 - weight.sum())
     a, b = rate * n + 0.5, (1 - rate) * n + 0.5
-    return float(brentq(lambda x: weight @ betainc(a, b, x) - wanted, 0.0, 1.0, xtol=1e-10))
+    return float(brentq(lambda x: weight @ betainc(a, b, x) - wanted, 0.0, 1.0, xtol=1e-8))

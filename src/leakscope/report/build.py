@@ -6,11 +6,8 @@ import copy
 import html
 import json
 import math
-import os
 import re
-import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.errors import InputError
+from leakscope.report.folders import write_together
 from leakscope.report.records import RecordTable
 from leakscope.report.words import LEVELS, headline_outcome, number, span
 
@@ -104,9 +102,7 @@ class Report:
         texts = {"report.html": self.to_html(), "report.json": self.to_json()}
         if self.records is not None:
             texts = {"records.csv": self.records.to_csv(), **texts}
-        with _saying_why(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            _write_together(folder, texts)
+        write_together(folder, texts)
         return folder
 
     @classmethod
@@ -173,33 +169,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
     raise TypeError(f"A report holds numbers, texts, lists and dictionaries, not {value!r}")
-
-
-@contextmanager
-def _saying_why(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        blocked = next((one for one in (folder, *folder.parents) if one.exists()), folder)
-        why = "a file is in the way" if blocked.is_file() else error.strerror or str(error)
-        raise InputError(
-            f"The report cannot be saved in {str(folder)!r} ({why}); "
-            "choose a folder that can be written to"
-        ) from error
-
-
-def _write_together(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write every text to a temporary file, then move each into place, whole."""
-    made: dict[Path, Path] = {}
-    try:
-        for name, text in texts.items():
-            made[folder / name] = temporary = folder / f".{name}.{uuid.uuid4().hex}.tmp"
-            with temporary.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        for place, temporary in made.items():
-            temporary.replace(place)
-    finally:
-        for temporary in made.values():
-            temporary.unlink(missing_ok=True)

@@ -1,0 +1,50 @@
+"""The commands and what their help says."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import leakscope
+from leakscope.cli import listings
+from leakscope.cli.audit import audit_command
+from leakscope.cli.options import options_from_fields
+
+app = typer.Typer(
+    name="leakscope",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"leakscope {leakscope.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def leakscope_command(
+    ctx: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", is_eager=True, callback=_print_version),
+    ] = False,
+) -> None:
+    """Who can tell that a record was used to train a model, and how surely.
+
+    [bold]leakscope audit[/bold] audits a model of the bundled data in a minute, and
+    [bold]leakscope audit --help[/bold] says how to audit your own.
+    """
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+app.command("audit")(options_from_fields(audit_command))
+app.command("datasets")(listings.datasets_command)
+app.command("attacks")(listings.attacks_command)
+app.command("channels")(listings.channels_command)
+app.command("recipes")(listings.recipes_command)

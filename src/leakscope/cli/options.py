@@ -1,0 +1,250 @@
+"""What ``leakscope audit`` can be asked for: a field is an option, and its type what it takes."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from leakscope.cli.session import Debug, Session
+from leakscope.errors import InputError
+
+DATA, MODEL = "A data set, bundled or known by name", "Your own model and records"
+SAVED, HOW, RESULT = "Predictions saved before", "How to audit", "Result"
+
+
+def _option(text: str, panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions:
+    """The options of ``leakscope audit``; None and False where they were not given."""
+
+    dataset: Annotated[
+        str | None,
+        _option(
+            "The data set, half of whose records a coin makes members; see [bold]leakscope "
+            "datasets[/bold].",
+            DATA,
+            metavar="NAME",
+            show_default="adult",
+        ),
+    ] = None
+    records: Annotated[
+        int | None,
+        _option("How many records to draw from it.", DATA, metavar="N", min=2, show_default="4000"),
+    ] = None
+    data: Annotated[
+        Path | None,
+        _option("The folder of data files.", DATA, metavar="DIR", show_default="$LEAKSCOPE_DATA"),
+    ] = None
+    download: Annotated[
+        bool, _option("Download the data set if it is not there.", DATA, "--download")
+    ] = False
+
+    members: Annotated[
+        Path | None,
+        _option("The records it was trained on: .csv, .csv.gz or .csv.xz.", MODEL, metavar="FILE"),
+    ] = None
+    nonmembers: Annotated[
+        Path | None,
+        _option("Records like them that it was not trained on.", MODEL, metavar="FILE"),
+    ] = None
+    label: Annotated[
+        str | None,
+        _option(
+            "The column of labels; in predictions 'label' if not given.", MODEL, metavar="COLUMN"
+        ),
+    ] = None
+    unit: Annotated[
+        str | None,
+        _option("The column of the person a row belongs to.", MODEL, metavar="COLUMN"),
+    ] = None
+    groups: Annotated[
+        str | None,
+        _option(
+            "Columns to report by, or groups of the data set.",
+            MODEL,
+            metavar="A,B",
+            show_default="those of the data set",
+        ),
+    ] = None
+    model: Annotated[
+        Path | None, _option("The trained model: a skops file.", MODEL, metavar="FILE")
+    ] = None
+    trust_pickle: Annotated[
+        bool,
+        _option(
+            "Load the model also from a pickle or joblib file, which can run any code.",
+            MODEL,
+            "--trust-pickle",
+        ),
+    ] = False
+    recipe: Annotated[
+        str | None,
+        _option(
+            "Train a model on the members first: a name of [bold]leakscope recipes[/bold], or "
+            "module:attribute for an estimator or a function that makes one.",
+            MODEL,
+            metavar="NAME",
+            show_default="forest for a data set",
+        ),
+    ] = None
+
+    member_predictions: Annotated[
+        Path | None,
+        _option(
+            "What it answered for members: a column of probabilities per class, named by the "
+            "class, and a column of labels.",
+            SAVED,
+            metavar="FILE",
+        ),
+    ] = None
+    nonmember_predictions: Annotated[
+        Path | None, _option("The same for non-members.", SAVED, metavar="FILE")
+    ] = None
+
+    attacks: Annotated[
+        str | None,
+        _option(
+            "Only these; see [bold]leakscope attacks[/bold].",
+            HOW,
+            metavar="A,B",
+            show_default="all",
+        ),
+    ] = None
+    channels: Annotated[
+        str | None,
+        _option(
+            "Only attacks through these; see [bold]leakscope channels[/bold].",
+            HOW,
+            metavar="A,B",
+            show_default="all",
+        ),
+    ] = None
+    limit: Annotated[
+        float | None,
+        _option("The advantage up to which no leak counts as found.", HOW, show_default="0.1"),
+    ] = None
+    prior: Annotated[
+        float | None,
+        _option(
+            "The share of members among those an adversary asks about.", HOW, show_default="0.5"
+        ),
+    ] = None
+    randomized: Annotated[
+        bool | None,
+        _option(
+            "Whether a fair coin of its own put each record on its side; only then is there a "
+            "lower bound on ε.",
+            HOW,
+            show_default="only for a data set",
+        ),
+    ] = None
+    delta: Annotated[float | None, _option("The δ of that bound.", HOW, show_default="1e-05")] = (
+        None
+    )
+    max_overlap: Annotated[
+        float | None,
+        _option("The share of non-members that may also be members.", HOW, show_default="0.05"),
+    ] = None
+    seed: Annotated[
+        int, _option("Same seed, same numbers.", HOW, metavar="N", min=0, max=2**32 - 1)
+    ] = 0
+
+    out: Annotated[
+        Path,
+        _option("The folder for report.html, report.json and records.csv.", RESULT, metavar="DIR"),
+    ] = Path("leakscope-report")
+    as_json: Annotated[
+        bool, _option("Print the report as JSON instead of a summary.", RESULT, "--json")
+    ] = False
+    debug: Debug = False
+
+    def check(self) -> None:
+        """Refuse options that contradict or miss each other."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {name for name, value in values.items() if value is not None and value is not False}
+        for one, other in CONTRADICTIONS:
+            if {one, other} <= given:
+                raise InputError(
+                    f"{_typed(one)} and {_typed(other)} contradict each other; leave one out"
+                )
+        for option, partners, reason in PARTNERS:
+            if option in given and given.isdisjoint(partners):
+                missing = " or ".join(_typed(partner) for partner in partners)
+                raise InputError(f"{_typed(option)} is given without {missing}{reason}; add it")
+
+
+OWN_DATA = ("members", "member_predictions")
+
+# Two ways to say what is audited, or an option that would have no effect beside another.
+CONTRADICTIONS = (
+    ("members", "member_predictions"),
+    ("model", "recipe"),
+    ("member_predictions", "model"),
+    ("member_predictions", "recipe"),
+    ("member_predictions", "max_overlap"),
+    *((own, option) for own in OWN_DATA for option in ("dataset", "records", "data", "download")),
+)
+
+# An option, what it needs one of beside it, and why if that is not plain.
+PARTNERS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("members", ("nonmembers",), ""),
+    ("nonmembers", ("members",), ""),
+    ("member_predictions", ("nonmember_predictions",), ""),
+    ("nonmember_predictions", ("member_predictions",), ""),
+    ("model", ("members",), ", and a model does not tell which records it was trained on"),
+    ("members", ("label",), ", which names the column of the labels"),
+    ("members", ("model", "recipe"), ", and nothing says which model is audited"),
+    ("trust_pickle", ("model",), ""),
+    ("label", OWN_DATA, ""),
+    ("unit", OWN_DATA, ""),
+)
+
+
+def _typed(option: str) -> str:
+    return "--" + option.replace("_", "-")
+
+
+def names_in(option: str, text: str | None) -> list[str] | None:
+    """The names in a text such as ``a,b``, each once; ``"a,b",c`` for a name with a comma."""
+    if text is None:
+        return None
+    try:
+        found = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        found = []
+    if not all(found) or not found:
+        raise InputError(
+            f"{_typed(option)} is {text!r}, where names separated by commas are needed; "
+            "put a name that holds a comma between double quotes"
+        )
+    return [*dict.fromkeys(found)]
+
+
+def options_from_fields(run: Callable[[Session, AuditOptions], None]) -> Callable[..., None]:
+    """A command for typer whose parameters are the fields of AuditOptions."""
+
+    def command(ctx: typer.Context, **given: Any) -> None:
+        run(ctx.ensure_object(Session), AuditOptions(**given))
+
+    types = get_type_hints(AuditOptions, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter("ctx", keyword, annotation=typer.Context),
+        *(
+            inspect.Parameter(one.name, keyword, default=one.default, annotation=types[one.name])
+            for one in fields(AuditOptions)
+        ),
+    ]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {"ctx": typer.Context, **types}
+    command.__doc__ = run.__doc__
+    return command

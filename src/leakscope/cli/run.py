@@ -1,0 +1,95 @@
+"""The entry point: whatever happens inside becomes a result, or one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from typer.main import get_command
+
+from leakscope.cli.app import app
+from leakscope.cli.session import Session
+from leakscope.errors import LeakscopeError
+
+FINISHED, BROKEN_PIPE, FAILED, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (those typed by default); the exit code."""
+    session = Session(tuple(sys.argv[1:] if argv is None else argv))
+    if hasattr(sys.stdout, "reconfigure"):
+        # A terminal without ε shows a question mark for it, rather than an error.
+        sys.stdout.reconfigure(errors="replace")
+    with warnings.catch_warnings():
+        warnings.showwarning = _one_line_each(session)
+        try:
+            _invoke(session)
+            sys.stdout.flush()
+        except typer.Exit as wanted:
+            return wanted.exit_code
+        except KeyboardInterrupt:
+            session.say("Interrupted.")
+            return INTERRUPTED
+        except BrokenPipeError:
+            return _close_quietly()
+        except Exception as error:
+            return _fail(session, error)
+    return FINISHED
+
+
+def _invoke(session: Session) -> None:
+    command = get_command(app)
+    with command.make_context("leakscope", [*session.argv], obj=session) as context:
+        command.invoke(context)
+
+
+def _fail(session: Session, error: Exception) -> int:
+    if session.debug:
+        session.stderr.file.write("".join(traceback.format_exception(error)))
+    session.say(_sentence(error), heading="Error: ", style="bold red")
+    return FAILED
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, in one sentence."""
+    if isinstance(error, LeakscopeError):
+        return str(error)
+    if hasattr(error, "format_message"):  # typer's own errors: an unknown option, a wrong value
+        return str(error.format_message())
+    message = next(iter(str(error).strip().splitlines()), "").rstrip(".")
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory ({message or 'none is left'}); audit fewer records"
+    kind = type(error).__name__
+    return f"{kind}: {message or 'no message'}; run again with --debug to see where"
+
+
+def _one_line_each(session: Session) -> Callable[..., None]:
+    """Warnings of libraries as single lines on stderr, each text once."""
+    said = set[str]()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            session.say(message, heading="Warning: ", style="yellow")
+
+    return show
+
+
+def _close_quietly() -> int:
+    """Whoever read stdout has gone: leave nothing to be flushed at exit, which would fail again."""
+    with Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return BROKEN_PIPE

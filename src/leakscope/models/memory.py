@@ -1,0 +1,52 @@
+"""A model that remembers its last answers, so that six channels ask it once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakscope.models.answers import class_numbers, squared_error
+from leakscope.probabilities import log_loss
+from leakscope.protocols import Floats, Labels, Model
+
+
+class Remembering:
+    """A model whose answers for the same X (the same object) are computed once.
+
+    Its answers cannot be written to: the next channel is given the same arrays.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._labels: tuple[Any, Labels] | None = None
+        self._probabilities: tuple[Any, Floats] | None = None
+        self.name, self.task = model.name, model.task
+        self.abilities = model.abilities
+
+    @property
+    def classes(self) -> Labels | None:
+        """The classes; some models know them only once they have answered."""
+        return self._model.classes
+
+    def predict(self, X: Any) -> Labels:
+        """The label of each record, (n,)."""
+        if self._labels is None or self._labels[0] is not X:
+            self._labels = (X, _locked(self._model.predict(X)))
+        return self._labels[1]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, (n, k)."""
+        if self._probabilities is None or self._probabilities[0] is not X:
+            self._probabilities = (X, _locked(self._model.predict_proba(X)))
+        return self._probabilities[1]
+
+    def loss(self, X: Any, y: Labels) -> Floats:
+        """The loss of each record, (n,), from the remembered answers."""
+        if self.task == "regression":
+            return squared_error(self.predict(X), y, self.name)
+        return log_loss(self.predict_proba(X), class_numbers(self, y))
+
+
+def _locked(answer: Labels) -> Labels:
+    view = answer.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,149 @@
+"""Fitted scikit-learn estimators, and whatever follows their interface (XGBoost, LightGBM)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from leakscope.errors import ModelError
+from leakscope.models.answers import (
+    checked_labels,
+    checked_numbers,
+    checked_probabilities,
+    class_numbers,
+    first_line,
+    squared_error,
+)
+from leakscope.probabilities import log_loss
+from leakscope.protocols import Ability, Floats, Labels, Task
+from leakscope.records.checks import holds_numbers
+from leakscope.registry import register
+
+
+@register("model", "scikit-learn")
+class SklearnModel:
+    """A fitted scikit-learn classifier or regressor, pipelines included."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.name = _plain_name(estimator)
+        self.task: Task = "classification" if is_classifier(estimator) else "regression"
+        self.classes: Labels | None = None
+        abilities: set[Ability] = {"labels", "queries"}
+        if self.task == "classification":
+            self.classes = np.asarray(estimator.classes_)
+            if hasattr(estimator, "predict_proba"):
+                abilities |= {"probabilities", "loss"}
+        else:
+            abilities.add("loss")
+        self.abilities = frozenset(abilities)
+
+    @staticmethod
+    def accepts(thing: Any) -> bool:
+        """Whether it is a classifier or a regressor in scikit-learn's sense."""
+        # Classes have the same methods as their instances, and answer for none of them.
+        if isinstance(thing, type) or not hasattr(thing, "get_params"):
+            return False
+        try:
+            return bool(is_classifier(thing) or is_regressor(thing))
+        except AttributeError:  # an imitation without scikit-learn's tags
+            return False
+
+    @classmethod
+    def wrap(
+        cls, thing: Any, *, classes: Labels | None = None, task: Task | None = None
+    ) -> SklearnModel:
+        """The estimator as a Model; it must be fitted and predict one output."""
+        name = _plain_name(thing)
+        try:
+            check_is_fitted(thing)
+        except NotFittedError:
+            raise ModelError(f"This {name} is not fitted; fit it on the members first") from None
+        if not hasattr(thing, "predict"):
+            raise ModelError(f"This {name} cannot predict; make it with refit=True if it searches")
+        if is_classifier(thing) and isinstance(thing.classes_, list):
+            raise ModelError(
+                f"This {name} has {len(thing.classes_)} outputs per record; audit one output at a "
+                "time"
+            )
+        model = cls(thing)
+        if task is not None and task != model.task:
+            raise ModelError(f"This {name} is for {model.task}; leave out task={task!r}")
+        if classes is not None and not np.array_equal(classes, model.classes):  # type: ignore[arg-type]
+            raise ModelError(f"This {name} knows its classes, which are others; leave out classes=")
+        return model
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The columns it was fitted on, where it knows their names."""
+        names = getattr(self.estimator, "feature_names_in_", None)
+        return None if names is None else [str(name) for name in names]
+
+    def predict(self, X: Any) -> Labels:
+        """The label of each record, (n,)."""
+        checked = checked_numbers if self.task == "regression" else checked_labels
+        return checked(self._ask("predict", X), len(X), self.name)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, (n, k)."""
+        k = None if self.classes is None else len(self.classes)
+        return checked_probabilities(self._ask("predict_proba", X), len(X), self.name, k)
+
+    def loss(self, X: Any, y: Labels) -> Floats:
+        """The loss of each record, (n,)."""
+        if self.task == "regression":
+            return squared_error(self.predict(X), y, self.name)
+        return log_loss(self.predict_proba(X), class_numbers(self, y))
+
+    def _ask(self, method: str, X: Any) -> Any:
+        try:
+            return getattr(self.estimator, method)(self._as_fitted(X))
+        except Exception as error:
+            raise ModelError(
+                f"{self.name} could not answer for these records: {first_line(error)}"
+            ) from error
+
+    def _as_fitted(self, X: Any) -> Any:
+        """Features with names or without, as in training: scikit-learn warns about a change."""
+        names = self.feature_names
+        if isinstance(X, pd.DataFrame):
+            if names is None:
+                # A first step that keeps no count of features may still read columns by name.
+                return _without_names(X) if hasattr(self.estimator, "n_features_in_") else X
+            columns = matching_columns(names, X)
+            if all(column in X.columns for column in columns):
+                return X[columns].set_axis(names, axis=1)
+            return X
+        if names is not None and np.ndim(X) == 2 and np.shape(X)[1] == len(names):
+            return pd.DataFrame(X, columns=names)
+        return X
+
+
+def matching_columns(names: Sequence[str], frame: pd.DataFrame) -> list[Any]:
+    """The column of the frame that each name stands for; the name itself where there is none.
+
+    Numbers as columns are named by their digits, and LightGBM writes "_" for a space.
+    """
+    exact = {str(column): column for column in frame.columns}
+    spaced = {name.replace(" ", "_"): column for name, column in exact.items()}
+    return [exact.get(name, spaced.get(name, name)) for name in names]
+
+
+def _without_names(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+    if all(holds_numbers(frame[column]) for column in frame.columns):
+        return frame.to_numpy(dtype=np.float64, na_value=np.nan)
+    return frame.to_numpy()
+
+
+def _plain_name(estimator: Any) -> str:
+    """The class's name; for a pipeline or a search, that of the model inside."""
+    if hasattr(estimator, "steps"):
+        return _plain_name(estimator.steps[-1][1])
+    inner = getattr(estimator, "best_estimator_", None)
+    return type(estimator).__name__ if inner is None else _plain_name(inner)

@@ -1,0 +1,136 @@
+"""scikit-learn estimators as recipes: cloned and seeded for every model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from leakscope.errors import ModelError
+from leakscope.models.answers import first_line
+from leakscope.models.sklearn import SklearnModel
+from leakscope.protocols import Model
+from leakscope.recipes.preprocessing import with_preprocessing
+from leakscope.records import Records
+from leakscope.registry import lookup, register
+
+
+@dataclass(frozen=True)
+class SklearnRecipe:
+    """An unfitted estimator, cloned and seeded for each model.
+
+    prepare: whether tables are encoded, their gaps filled, and images flattened before it; by
+    default where it is no pipeline, which prepares its records itself.
+    """
+
+    name: str
+    estimator: Any
+    prepare: bool | None = None
+
+    def fit_many(
+        self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
+    ) -> list[Model]:
+        """One model per row of roles (m, n), each a clone trained on the records of role 1."""
+        return [
+            self.fit(records.take(np.flatnonzero(row == 1)), seed)
+            for row, seed in zip(roles, seeds, strict=True)
+        ]
+
+    def fit(self, records: Records, seed: int) -> SklearnModel:
+        """One model, trained on all of the records."""
+        model = clone(self.estimator)
+        if not _is_pipeline(model) if self.prepare is None else self.prepare:
+            model = with_preprocessing(model, records.X)
+        seeded = {
+            name: seed for name in model.get_params() if name.rpartition("__")[2] == "random_state"
+        }
+        try:
+            with warnings.catch_warnings():
+                # How many steps to take is part of the recipe: that they were all taken is no news.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.set_params(**seeded).fit(records.X, records.y)
+        except Exception as error:
+            raise ModelError(
+                f"The recipe {self.name!r} could not be trained on the {len(records)} "
+                f"{records.name}: {first_line(error)}"
+            ) from error
+        return SklearnModel(model)
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    """Whether it is a pipeline, or a search or an ensemble over one."""
+    if hasattr(estimator, "steps"):
+        return True
+    inner = getattr(estimator, "estimator", None)
+    return inner is not None and _is_pipeline(inner)
+
+
+def named_recipe(name: str) -> SklearnRecipe:
+    """A recipe by its registered name."""
+    make: Callable[[], BaseEstimator] = lookup("recipe", name).thing
+    return SklearnRecipe(name, make(), prepare=True)
+
+
+@register("recipe", "forest")
+def forest() -> BaseEstimator:
+    """A random forest of 100 trees grown to the end, scikit-learn's default."""
+    return RandomForestClassifier(n_jobs=1)
+
+
+@register("recipe", "tree")
+def tree() -> BaseEstimator:
+    """A decision tree grown to the end."""
+    return DecisionTreeClassifier()
+
+
+@register("recipe", "logistic")
+def logistic() -> BaseEstimator:
+    """Logistic regression with standardized features."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+@register("recipe", "boosting")
+def boosting() -> BaseEstimator:
+    """Gradient-boosted trees."""
+    return HistGradientBoostingClassifier()
+
+
+@register("recipe", "nearest")
+def nearest() -> BaseEstimator:
+    """One nearest neighbour: it keeps its training records, and shows it."""
+    return KNeighborsClassifier(n_neighbors=1)
+
+
+@register("recipe", "network")
+def network() -> BaseEstimator:
+    """A small neural network with standardized features, 200 passes over the records at most."""
+    return make_pipeline(StandardScaler(), MLPClassifier(max_iter=200))
+
+
+@register("recipe", "forest-regressor")
+def forest_regressor() -> BaseEstimator:
+    """A random forest that predicts a number."""
+    return RandomForestRegressor(n_jobs=1)
+
+
+@register("recipe", "ridge")
+def ridge() -> BaseEstimator:
+    """Ridge regression with standardized features."""
+    return make_pipeline(StandardScaler(), Ridge())

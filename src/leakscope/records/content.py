@@ -1,0 +1,60 @@
+"""What a record holds, as numbers and as one key: equal records have equal keys in any type."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.records.checks import as_floats, holds_numbers
+
+Keys = NDArray[np.uint64]
+
+# Rows hashed at a time: images as floats would take eight times their memory all at once.
+CHUNK = 4096
+
+
+def column_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """A column as floats, (n,); text as a hash of it, so that equal texts are equal numbers."""
+    if holds_numbers(column):
+        return as_floats(column)
+    texts = column.astype(object).where(column.notna(), "\0missing").astype(str)
+    hashed = pd.util.hash_array(texts.to_numpy(dtype=object))
+    # 52 bits fit a float exactly; a collision among a million texts has odds of one in 10,000.
+    return (hashed >> np.uint64(12)).astype(np.float64)
+
+
+def row_keys(features: NDArray[Any], label: NDArray[np.float64]) -> Keys:
+    """A hash of each row of features (n, …) and its label (n,) as floats, (n,)."""
+    digests = bytearray()
+    for start in range(0, len(label), CHUNK):
+        part = slice(start, start + CHUNK)
+        flat = features[part].reshape(len(label[part]), -1)
+        rows = np.column_stack([flat, label[part]]).astype(np.float64, copy=False)
+        rows += 0.0  # makes -0.0 equal to 0.0
+        rows[np.isnan(rows)] = np.nan  # of all its bit patterns, one
+        digests += b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
+    return np.frombuffer(digests, dtype=np.uint64)
+
+
+def numbered(values: NDArray[Any]) -> NDArray[np.intp]:
+    """The place of each value among the distinct ones in sorted order, (n,)."""
+    return np.unique(values, return_inverse=True)[1]
+
+
+def joined_blocks(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The finest numbering in which rows equal in either numbering are equal, (n,)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    # A graph of the numbers of both kinds, in which each row ties two.
+    size = int(first.max() + second.max()) + 2
+    ties = (np.ones(len(first)), (first, second + first.max() + 1))
+    component = connected_components(coo_array(ties, shape=(size, size)), directed=False)[1][first]
+    # Components come numbered as they are met; their smallest first number is theirs in any order.
+    smallest = np.full(size, size)
+    np.minimum.at(smallest, component, first)
+    return numbered(smallest[component])

@@ -1,0 +1,111 @@
+"""Audits of saved predictions, with no model at hand."""
+
+from __future__ import annotations
+
+import jsonschema
+import numpy as np
+import pytest
+
+import leakscope
+from leakscope.errors import InputError, ModelError, RecordsError
+from leakscope.report import load_schema
+
+
+@pytest.fixture(scope="module")
+def saved(forest, sides):
+    members, others = sides
+    return (
+        forest.predict_proba(members.X),
+        members.y,
+        forest.predict_proba(others.X),
+        others.y,
+    )
+
+
+def test_predictions_give_what_the_model_gives(saved, forest, sides):
+    report = leakscope.audit_predictions(*saved)
+    jsonschema.validate(report.to_dict(), load_schema())
+    assert report.verdict.level == "leaks"
+    model = {row["attack"]: row for row in leakscope.audit(forest, *sides).outcomes}
+    for outcome in report.outcomes:
+        if outcome["knowledge"] == "none":
+            assert outcome["auc"] == model[outcome["attack"]]["auc"]
+
+
+def test_what_needs_features_is_said_not_to_have_run(saved):
+    data = leakscope.audit_predictions(*saved).to_dict()
+    found = {control["name"]: control["passed"] for control in data["controls"]}
+    assert found["overlap"] is None
+    assert found["blind baseline"] is None
+    reasons = {row["attack"]: row["reason"] for row in data["not_run"]}
+    assert "answers to new queries" in reasons["robustness"]
+
+
+def test_one_column_is_the_probability_of_the_second_class(saved):
+    p1, y1, p0, y0 = saved
+    one = leakscope.audit_predictions(p1[:, 1], y1, p0[:, 1], y0, attacks=["loss"])
+    two = leakscope.audit_predictions(p1, y1, p0, y0, attacks=["loss"])
+    assert one.outcomes[0]["auc"]["value"] == pytest.approx(
+        two.outcomes[0]["auc"]["value"], abs=0.002
+    )
+
+
+def test_text_labels_stand_for_the_columns_in_sorted_order(saved):
+    p1, y1, p0, y0 = saved
+    names = np.array(["bad", "good"])
+    text = leakscope.audit_predictions(p1, names[y1], p0, names[y0], attacks=["loss"])
+    plain = leakscope.audit_predictions(p1, y1, p0, y0, attacks=["loss"])
+    assert text.outcomes[0]["auc"] == plain.outcomes[0]["auc"]
+    assert text.to_dict()["target"]["classes"] == ["bad", "good"]
+
+
+def test_groups_and_units_are_taken(saved):
+    n1, n0 = len(saved[1]), len(saved[3])
+    report = leakscope.audit_predictions(
+        *saved,
+        member_groups={"sex": ["f", "m"] * (n1 // 2)},
+        nonmember_groups={"sex": ["f", "m"] * (n0 // 2)},
+        member_units=np.arange(n1) // 2,
+        nonmember_units=1000 + np.arange(n0) // 2,
+        attacks=["loss"],
+    )
+    assert report.to_dict()["target"]["units"] == {"members": n1 // 2, "nonmembers": n0 // 2}
+    assert len(report.outcomes[0]["groups"]) == 2
+
+
+def test_a_person_on_both_sides_is_taken_out(saved):
+    n1, n0 = len(saved[1]), len(saved[3])
+    report = leakscope.audit_predictions(
+        *saved,
+        member_units=np.arange(n1),
+        nonmember_units=np.arange(n0) + n1 - 3,
+        attacks=["loss"],
+    )
+    assert report.to_dict()["target"]["nonmembers"] == n0 - 3
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "match"),
+    [
+        (lambda p, y: (p * 3, y), ModelError, "not probabilities"),
+        (lambda p, y: (p[:-1], y), RecordsError, "399 rows of features and 400 of label"),
+        (lambda p, y: (np.where(p > 0.99, np.nan, p), y), (ModelError, RecordsError), "finite"),
+        (lambda p, y: (p, np.full(len(y), 7)), InputError, "3 different labels; pass classes="),
+        (lambda p, y: (p.astype(str).astype(object) + "x", y), InputError, "not numeric"),
+        (lambda p, y: (p, np.zeros(len(y), int)), RecordsError, "two classes"),
+    ],
+)
+def test_wrong_predictions_are_one_sentence(saved, change, error, match):
+    p1, y1, p0, y0 = saved
+    with pytest.raises(error, match=match):
+        leakscope.audit_predictions(*change(p1, y1), p0, y0)
+
+
+def test_171_nonmembers_cannot_carry_a_rate_of_one_in_a_thousand():
+    rng = np.random.default_rng(0)
+    p1, p0 = rng.random(200), rng.random(171)
+    y1, y0 = np.arange(200) % 2, np.arange(171) % 2
+    report = leakscope.audit_predictions(p1, y1, p0, y0, attacks=["loss"])
+    lowest = report.outcomes[0]["tpr_at_fpr"][0]
+    assert lowest["fpr"] == 0.001
+    assert lowest["resolved"] is False

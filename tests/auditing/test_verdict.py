@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope.auditing.verdict import adjust, decide
+from leakscope.controls import Control
+from leakscope.metrics import judge
+
+
+def outcome(name, found, accused, n=500):
+    """An attack that calls `found` of n members and `accused` of n non-members members."""
+    scores = np.r_[np.arange(n) < found, np.arange(n) < accused].astype(float)
+    return judge(
+        scores,
+        np.arange(2 * n) < n,
+        attack=name,
+        channel="loss",
+        paper="",
+        summary="",
+        knowledge="none",
+        threshold=0.5,
+    )
+
+
+FINE = [Control("overlap", True, True, "")]
+
+
+def test_a_clear_advantage_leaks_and_the_strongest_attack_is_named():
+    outcomes = adjust([outcome("weak", 300, 200), outcome("strong", 400, 100)])
+    verdict = decide(outcomes, FINE, 0.1)
+    assert verdict.level == "leaks"
+    assert verdict.attack == "strong"
+    assert "right about 80 of 100" in verdict.headline
+    assert verdict.records_to_decide is None
+
+
+def test_many_attacks_tried_raise_the_bar():
+    borderline = outcome("borderline", 285, 249)  # p = .011 alone
+    assert decide(adjust([borderline]), FINE, 0.1).level == "leaks"
+    others = [outcome(f"other{number}", 250, 250) for number in range(4)]
+    assert decide(adjust([borderline, *others]), FINE, 0.1).level == "undecided"
+
+
+def test_no_leak_needs_every_upper_bound_below_the_limit():
+    quiet = [outcome("a", 2500, 2500, 5000), outcome("b", 2510, 2500, 5000)]
+    verdict = decide(adjust(quiet), FINE, 0.1)
+    assert verdict.level == "no_leak_found"
+    assert "0.1" in verdict.headline
+    loud = [*quiet, outcome("c", 55, 50, 100)]
+    assert decide(adjust(loud), FINE, 0.1).level == "undecided"
+
+
+def test_an_attack_that_is_wrong_too_often_is_no_reassurance():
+    turned = [outcome("turned", 1000, 4000, 5000)]
+    verdict = decide(adjust(turned), FINE, 0.1)
+    assert verdict.level == "undecided"
+
+
+def test_undecided_says_how_many_records_would_decide():
+    verdict = decide(adjust([outcome("a", 52, 50, 100)]), FINE, 0.1)
+    assert verdict.level == "undecided"
+    assert verdict.records_to_decide > 100
+    assert f"{verdict.records_to_decide:,}" in verdict.headline
+    # With so many records and the same rates, it is decided.
+    n = verdict.records_to_decide
+    more = outcome("a", round(0.52 * n), round(0.50 * n), n)
+    assert decide(adjust([more]), FINE, 0.1).level in {"leaks", "no_leak_found"}
+
+
+def test_where_no_number_decides_it_is_said():
+    verdict = decide(adjust([outcome("a", 50, 50, 100)]), FINE, 1e-9)
+    assert verdict.records_to_decide is None
+    assert "no number of records" in verdict.headline
+
+
+def test_a_failed_control_voids_the_audit_and_a_warning_does_not():
+    clear = adjust([outcome("strong", 400, 100)])
+    failed = [Control("blind baseline", False, True, "They differ.")]
+    verdict = decide(clear, failed, 0.1)
+    assert (verdict.level, verdict.reason) == ("invalid", "They differ.")
+    warned = [Control("constant scores", False, False, "Same."), Control("overlap", None, True, "")]
+    assert decide(clear, warned, 0.1).level == "leaks"
+
+
+def test_no_outcome_at_all_is_invalid():
+    verdict = decide([], FINE, 0.1)
+    assert verdict.level == "invalid"
+    assert "no attack could run" in verdict.headline
+
+
+def test_holm_is_applied_over_the_attacks():
+    outcomes = adjust([outcome("a", 285, 249), outcome("b", 290, 249)])
+    smaller = min(one.p_value for one in outcomes)
+    assert min(one.adjusted_p for one in outcomes) == pytest.approx(2 * smaller)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope.controls.constant import constant_control, constant_model
+from leakscope.controls.target import (
+    accuracy_control,
+    error_control,
+    size_control,
+    variation_control,
+)
+from leakscope.metrics import Interval
+from leakscope.models import as_model
+from leakscope.records import Records
+
+
+@pytest.mark.parametrize(
+    ("members", "nonmembers", "passed", "fatal"),
+    [
+        (19, 500, False, True),
+        (500, 19, False, True),
+        (20, 500, False, False),
+        (100, 100, True, True),
+    ],
+)
+def test_sizes(members, nonmembers, passed, fatal):
+    control = size_control(members, nonmembers)
+    assert (control.passed, control.fatal) == (passed, fatal)
+    assert f"{members} members and {nonmembers} non-members" in control.detail
+
+
+def test_better_on_nonmembers_hints_at_swapped_sides():
+    member, other = Interval(0.7, 0.6, 0.8), Interval(0.9, 0.85, 0.95)
+    control = accuracy_control(member, other, Interval(-0.2, -0.3, -0.1))
+    assert control.passed is False
+    assert not control.voids
+    assert accuracy_control(member, other, Interval(-0.2, -0.5, 0.1)).passed
+
+
+def test_errors_of_a_regression_are_told():
+    assert "0.5 on members and 2 on" in error_control(0.5, 2.0).detail
+
+
+def test_constant_scores_are_named():
+    varying, constant = np.arange(4.0), np.ones(4)
+    assert variation_control({"a": varying}).passed
+    some = variation_control({"a": varying, "b": constant})
+    assert some.passed is False
+    assert "of b are the same" in some.detail
+    assert "every attack" in variation_control({"b": constant, "c": constant}).detail
+    assert not some.voids
+
+
+def test_the_constant_model_answers_with_the_average_label():
+    model = as_model(lambda X: np.tile([0.9, 0.1], (len(X), 1)), classes=np.array(["a", "b"]))
+    records = Records(np.zeros((4, 1)), ["a", "b", "b", "b"])
+    np.testing.assert_allclose(
+        constant_model(model, records).predict_proba(records.X), np.tile([0.25, 0.75], (4, 1))
+    )
+    regression = as_model(lambda X: X[:, 0], task="regression")
+    numbers = Records(np.zeros((2, 1)), [1.0, 3.0])
+    assert constant_model(regression, numbers).predict(numbers.X).tolist() == [2.0, 2.0]
+
+
+def test_an_attack_that_tells_the_sides_apart_without_a_model_is_caught():
+    rng = np.random.default_rng(0)
+    membership = np.arange(1000) < 500
+    noise = rng.normal(size=1000)
+    fair = constant_control({"fair": (noise, 1.0), "same": (np.ones(1000), 1.0)}, membership, None)
+    assert fair.passed
+    for sign in (1, -1):
+        told = {"label": (noise + sign * membership, 1.0), "fair": (noise, 1.0)}
+        control = constant_control(told, membership, None)
+        assert control.voids
+        assert "label (AUC" in control.detail
+        assert "fair (" not in control.detail
+
+
+def test_no_more_is_seen_in_inflated_variances():
+    rng = np.random.default_rng(1)
+    membership = np.arange(400) < 200
+    scores = rng.normal(size=400) + 0.5 * membership
+    assert not constant_control({"a": (scores, 1.0)}, membership, None).passed
+    assert constant_control({"a": (scores, 9.0)}, membership, None).passed
