@@ -101,6 +101,14 @@ def test_data_comes_from_the_folder_named(run: Run, calls: Calls, data_folder: P
     assert calls[0][2]["dataset"] == "location30"
 
 
+def test_options_of_a_data_set_reach_it(run: Run, calls: Calls) -> None:
+    run("audit", "--dataset-options", "encoding=table", "--records", 100, "--recipe", "tree")
+    assert "workclass" in calls[0][1][1].feature_names
+    ran = run("audit", "--dataset-options", "encodin=table")
+    assert ran.code == 2
+    assert "did you mean 'encoding'?" in ran.stderr
+
+
 def test_groups_of_a_data_set_can_be_chosen(run: Run, calls: Calls) -> None:
     run("audit", "--groups", "sex", "--records", 100, "--recipe", "tree")
     assert calls[0][2]["groups"] == ["sex"]

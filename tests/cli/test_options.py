@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.models import OptionInfo
 
 from leakscope.auditing.settings import Settings
-from leakscope.cli.options import CONTRADICTIONS, PARTNERS, AuditOptions, names_in
+from leakscope.cli.options import CONTRADICTIONS, PARTNERS, AuditOptions, names_in, values_in
 from leakscope.errors import InputError
 
 OWN = ["--members", "a.csv", "--nonmembers", "b.csv"]
@@ -150,3 +150,16 @@ def test_what_is_not_a_list_of_names_is_refused(text: str) -> None:
 def test_any_name_can_be_given_in_quotes(names: list[str]) -> None:
     text = ",".join('"' + name.replace('"', '""') + '"' for name in names)
     assert names_in("groups", text) == names
+
+
+def test_options_of_a_data_set_are_read_with_their_types() -> None:
+    text = "encoding=table,n=50,share=0.5,frame=true,file=a b.npz"
+    expected = {"encoding": "table", "n": 50, "share": 0.5, "frame": True, "file": "a b.npz"}
+    assert values_in("dataset_options", text) == expected
+    assert values_in("dataset_options", None) == {}
+
+
+@pytest.mark.parametrize("text", ["table", "encoding=", "=table", "n=1,table"])
+def test_options_of_a_data_set_need_a_name_and_a_value(text: str) -> None:
+    with pytest.raises(InputError, match=r"--dataset-options has '.*', where NAME=VALUE is needed"):
+        values_in("dataset_options", text)

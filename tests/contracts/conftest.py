@@ -44,9 +44,24 @@ def constant(records: Records, task: str) -> Model:
     return as_model(lambda X: np.tile([0.5, 0.2, 0.3], (len(X), 1)))
 
 
+def untrained(records: Records, task: str) -> Model:
+    """A network as it is before training: it answers, and has seen nobody."""
+    rng = np.random.default_rng(7)
+    inner, outer = rng.normal(size=(4, 16)), rng.normal(size=(16, 3))
+
+    def answer(X):
+        logits = np.tanh(X @ inner) @ outer
+        if task == "regression":
+            return logits[:, 0]
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True)
+
+    return as_model(answer, task=task)
+
+
 @pytest.fixture(scope="session")
 def world() -> Callable[..., World]:
-    """A maker of worlds: leaky, constant, or with neither side in the training set."""
+    """A maker of worlds: leaky, constant, untrained, or with neither side in the training set."""
     made: dict[tuple, World] = {}
 
     def make(
@@ -61,9 +76,13 @@ def world() -> Callable[..., World]:
                 draw(size, 3 * seed + side, task) for side, size in enumerate((*sizes, 300))
             )
             records, membership = pool(members, nonmembers)
-            teachers = {"leaky": members, "exchangeable": others}
-            model = constant(members, task) if kind == "constant" else fit(teachers[kind], task)
-            made[key] = World(model, records, membership)
+            makers = {
+                "leaky": lambda: fit(members, task),
+                "exchangeable": lambda: fit(others, task),
+                "constant": lambda: constant(members, task),
+                "untrained": lambda: untrained(members, task),
+            }
+            made[key] = World(makers[kind](), records, membership)
         return made[key]
 
     return make

@@ -54,12 +54,12 @@ def test_a_constant_model_is_at_chance(attack, world, sizes):
     assert found.advantage.low <= 0 <= found.advantage.high
 
 
-def test_exchangeable_sides_are_at_chance(attack, world):
+@pytest.mark.parametrize("kind", ["exchangeable", "untrained"])
+def test_models_that_know_nobody_here_are_at_chance(attack, world, kind):
     """Four worlds together: a bias of a third of an interval's half-width in each is seen."""
     auc, advantage = [], []
     for seed in range(4):
-        kind = world("exchangeable", task_of(attack), seed=seed)
-        found = judged(*shoot(attack, kind))
+        found = judged(*shoot(attack, world(kind, task_of(attack), seed=seed)))
         auc.append((found.auc.value - 0.5) / (found.auc.high - found.auc.low))
         width = found.advantage.high - found.advantage.low
         advantage.append(found.advantage.value / width)

@@ -131,6 +131,21 @@ def test_images_have_the_keys_of_their_flattened_selves() -> None:
     np.testing.assert_array_equal(Records(images, y).keys(), Records(flat, y).keys())
 
 
+def test_keys_do_not_depend_on_how_the_features_lie_in_memory() -> None:
+    X = np.random.default_rng(0).integers(2, size=(9, 4)).astype(np.uint8)
+    y = np.arange(9.0)
+    keys = Records(X, y).keys()
+    wide = np.zeros((9, 8), dtype=np.uint8)
+    wide[:, ::2] = X
+    for laid in (
+        np.asfortranarray(X),
+        wide[:, ::2],
+        X[::-1].copy()[::-1],
+        np.asfortranarray(X * 1.0),
+    ):
+        np.testing.assert_array_equal(Records(laid, y).keys(), keys)
+
+
 def test_keys_do_not_depend_on_how_many_rows_are_hashed_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import leakscope
 from leakscope.auditing.battery import choose_attacks
 from leakscope.auditing.settings import Settings
-from leakscope.cli.options import AuditOptions, names_in
+from leakscope.cli.options import AuditOptions, names_in, values_in
 from leakscope.cli.progress import Steps
 from leakscope.cli.recipes import find_recipe
 from leakscope.cli.tables import read_table
@@ -80,7 +80,8 @@ class Call:
         asked = self.asked
         recipe = None if asked.recipe is None else find_recipe(asked.recipe)
         self.steps(f"reading the data set {name}")
-        everybody = load_dataset(name, download=asked.download, folder=asked.data)
+        options = values_in("dataset_options", asked.dataset_options)
+        everybody = load_dataset(name, download=asked.download, folder=asked.data, **options)
         if recipe is None:
             # Numbers with fractions are predicted; whole numbers and texts are classes.
             recipe = find_recipe("forest-regressor" if everybody.y.dtype.kind == "f" else "forest")

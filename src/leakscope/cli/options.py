@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -35,6 +36,10 @@ class AuditOptions:
             metavar="NAME",
             show_default="adult",
         ),
+    ] = None
+    dataset_options: Annotated[
+        str | None,
+        _option("Options of the data set, such as encoding=table.", DATA, metavar="A=1,B=x"),
     ] = None
     records: Annotated[
         int | None,
@@ -183,6 +188,7 @@ class AuditOptions:
 
 
 OWN_DATA = ("members", "member_predictions")
+DRAWN = ("dataset", "dataset_options", "records", "data", "download")
 
 # Two ways to say what is audited, or an option that would have no effect beside another.
 CONTRADICTIONS = (
@@ -191,7 +197,7 @@ CONTRADICTIONS = (
     ("member_predictions", "model"),
     ("member_predictions", "recipe"),
     ("member_predictions", "max_overlap"),
-    *((own, option) for own in OWN_DATA for option in ("dataset", "records", "data", "download")),
+    *((own, option) for own in OWN_DATA for option in DRAWN),
 )
 
 # An option, what it needs one of beside it, and why if that is not plain.
@@ -227,6 +233,23 @@ def names_in(option: str, text: str | None) -> list[str] | None:
             "put a name that holds a comma between double quotes"
         )
     return [*dict.fromkeys(found)]
+
+
+def values_in(option: str, text: str | None) -> dict[str, Any]:
+    """The options in a text such as ``a=1,b=x``: numbers, true and false are read as such."""
+    found: dict[str, Any] = {}
+    for pair in names_in(option, text) or []:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise InputError(
+                f"{_typed(option)} has {pair!r}, where NAME=VALUE is needed; see `leakscope "
+                "datasets` for the names"
+            )
+        try:
+            found[name] = json.loads(value)
+        except json.JSONDecodeError:
+            found[name] = value
+    return found
 
 
 def options_from_fields(run: Callable[[Session, AuditOptions], None]) -> Callable[..., None]:

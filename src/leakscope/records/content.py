@@ -33,7 +33,7 @@ def row_keys(features: NDArray[Any], label: NDArray[np.float64]) -> Keys:
     for start in range(0, len(label), CHUNK):
         part = slice(start, start + CHUNK)
         flat = features[part].reshape(len(label[part]), -1)
-        rows = np.column_stack([flat, label[part]]).astype(np.float64, copy=False)
+        rows = np.ascontiguousarray(np.column_stack([flat, label[part]]), dtype=np.float64)
         rows += 0.0  # makes -0.0 equal to 0.0
         rows[np.isnan(rows)] = np.nan  # of all its bit patterns, one
         digests += b"".join(hashlib.blake2b(row, digest_size=8).digest() for row in rows)
