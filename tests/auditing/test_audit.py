@@ -370,3 +370,9 @@ def test_pipelines_with_data_frames(sides):
     assert report.verdict.level == "leaks"
     assert report.to_dict()["target"]["model"] == "RandomForestClassifier"
     assert {row["value"] for row in report.outcomes[0]["groups"]} == {"a", "b", "c"}
+
+
+def test_a_bad_folder_is_refused_before_the_work(forest, sides, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="a file is in the way"):
+        leakscope.audit(forest, *sides, out=tmp_path / "file" / "run")

@@ -109,3 +109,11 @@ def test_171_nonmembers_cannot_carry_a_rate_of_one_in_a_thousand():
     lowest = report.outcomes[0]["tpr_at_fpr"][0]
     assert lowest["fpr"] == 0.001
     assert lowest["resolved"] is False
+
+
+def test_predictions_are_saved_where_asked_and_a_bad_folder_is_refused_first(saved, tmp_path):
+    leakscope.audit_predictions(*saved, attacks=["loss"], out=tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").exists()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="a file is in the way"):
+        leakscope.audit_predictions(*saved, out=tmp_path / "file" / "run")

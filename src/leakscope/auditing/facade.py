@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.auditing.battery import Progress, silent
+from leakscope.auditing.doors import check_side, enter_model, enter_records
 from leakscope.auditing.run import run_audit
 from leakscope.auditing.settings import Settings
-from leakscope.doors import check_side, enter_model, enter_records
 from leakscope.errors import InputError
 from leakscope.models.predictions import SavedPredictions
 from leakscope.protocols import Attack, Labels, Task

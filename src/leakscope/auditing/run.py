@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import leakscope
 from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
+from leakscope.auditing.doors import missing_rows
 from leakscope.auditing.judging import judge_battery, vulnerable
 from leakscope.auditing.settings import Settings
 from leakscope.auditing.target import describe_target, target_control
@@ -21,7 +22,6 @@ from leakscope.controls.blind import blind_control
 from leakscope.controls.constant import constant_control, constant_model
 from leakscope.controls.overlap import Overlap, find_overlap
 from leakscope.controls.target import size_control, variation_control
-from leakscope.doors import missing_rows
 from leakscope.evidence import Folds
 from leakscope.metrics.outcome import Outcome
 from leakscope.models import Remembering

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 import leakscope
 from leakscope.auditing.battery import choose_attacks
+from leakscope.auditing.doors import enter_records
 from leakscope.auditing.settings import Settings
 from leakscope.cli.options import AuditOptions, names_in, values_in
 from leakscope.cli.progress import Steps
 from leakscope.cli.recipes import find_recipe
 from leakscope.cli.tables import read_table
 from leakscope.datasets import load_dataset
-from leakscope.doors import enter_records
 from leakscope.errors import InputError, RecordsError
 from leakscope.models import load_model
 from leakscope.protocols import Model

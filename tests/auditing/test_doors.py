@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
-from leakscope.doors import check_side, enter_model, enter_records, missing_rows
+from leakscope.auditing.doors import check_side, enter_model, enter_records, missing_rows
 from leakscope.errors import InputError, ModelError, RecordsError
 from leakscope.models.predictions import SavedPredictions
 from leakscope.records import Records

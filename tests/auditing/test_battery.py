@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from leakscope.auditing.battery import choose_attacks, run_battery, silent
+from leakscope.errors import InputError
+from leakscope.evidence import Folds
+from leakscope.models import as_model
+from leakscope.protocols import CLASSIFICATION, Attack
+from leakscope.registry import entries
+
+
+@dataclass(frozen=True)
+class Odd(Attack):
+    """An attack that gives what it is told to give."""
+
+    name: ClassVar[str] = "odd"
+    paper: ClassVar[str] = "none"
+    channel: ClassVar[str] = "loss"
+    tasks: ClassVar = CLASSIFICATION
+    answer: object = None
+
+    def score(self, evidence):
+        return self.answer
+
+
+def run(attack, forest, sides):
+    records = sides[0]
+    membership = np.arange(len(records)) % 2 == 0
+    folds = Folds.draw(records.blocks(), 0)
+    return run_battery(as_model(forest), records, membership, folds, [attack], 0, silent)
+
+
+@pytest.mark.parametrize("answer", [np.full(400, np.nan), np.zeros(3), np.full(400, np.inf)])
+def test_scores_that_are_not_one_finite_number_per_record_are_refused(answer, forest, sides):
+    battery = run(Odd(answer), forest, sides)
+    assert not battery.shots
+    assert "The odd attack gave scores of shape" in battery.not_run["odd"]
+
+
+def test_an_attack_that_declares_nothing_is_given_nothing(forest, sides):
+    seen = []
+
+    @dataclass(frozen=True)
+    class Curious(Odd):
+        """An attack that looks for membership."""
+
+        def score(self, evidence):
+            seen.append(evidence)
+            return evidence.observations[:, 0]
+
+    run(Curious(), forest, sides)
+    assert seen[0]._membership is None
+    with pytest.raises(PermissionError):
+        seen[0].average_over_members(np.zeros(400))
+
+
+def test_an_error_that_is_not_ours_is_not_swallowed(forest, sides):
+    @dataclass(frozen=True)
+    class Broken(Odd):
+        """An attack with a mistake in it."""
+
+        def score(self, evidence):
+            raise ZeroDivisionError("a mistake")
+
+    with pytest.raises(ZeroDivisionError):
+        run(Broken(), forest, sides)
+
+
+def test_all_attacks_are_chosen_by_default():
+    chosen, left_out = choose_attacks(None, None)
+    assert [one.name for one in chosen] == [entry.name for entry in entries("attack")]
+    assert left_out == {}
+
+
+def test_names_and_instances_mix_and_the_rest_is_named():
+    chosen, left_out = choose_attacks(["loss", Odd()], ["loss"])
+    assert [one.name for one in chosen] == ["loss", "odd"]
+    assert set(left_out.values()) == {"not asked for"}
+    assert "loss" not in left_out
+
+
+def test_nothing_left_to_run_is_refused():
+    with pytest.raises(InputError, match="None of the attacks asked for"):
+        choose_attacks(["loss"], ["label"])
+    with pytest.raises(InputError, match="None of the attacks asked for"):
+        choose_attacks([], None)
