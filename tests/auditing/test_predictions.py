@@ -84,6 +84,15 @@ def test_a_person_on_both_sides_is_taken_out(saved):
     assert report.to_dict()["target"]["nonmembers"] == n0 - 3
 
 
+def test_persons_on_both_sides_are_refused(saved):
+    n1, n0 = len(saved[1]), len(saved[3])
+    units = {"member_units": np.arange(n1), "nonmember_units": np.arange(n0)}
+    report = leakscope.audit_predictions(*saved, **units)
+    jsonschema.validate(report.to_dict(), load_schema())
+    assert report.verdict.level == "invalid"
+    assert "300 of a person who is also a member" in report.verdict.reason
+
+
 @pytest.mark.parametrize(
     ("change", "error", "match"),
     [

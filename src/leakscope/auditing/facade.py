@@ -109,9 +109,7 @@ def audit_predictions(
     each column, by default the labels in sorted order where they are not the numbers 0 … k−1.
     Controls that look at features cannot be run, and the report says so.
     """
-    settings = Settings(
-        attacks, channels, limit, prior, randomized, delta, max_overlap=1.0, seed=seed
-    )
+    settings = Settings(attacks, channels, limit, prior, randomized, delta, seed=seed)
     settings.check()
     if out is not None:
         check_folder(out)
