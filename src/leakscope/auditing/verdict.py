@@ -58,12 +58,12 @@ def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
     return Verdict(
         level="leaks",
         headline=f"This model gives its training records away: the {best.attack} attack is right "
-        f"about {right} of 100 people, where guessing is right about 50.",
+        f"about {right} of 100 records, where guessing is right about 50.",
         attack=best.attack,
         limit=limit,
         records_to_decide=None,
         reason=f"The {best.attack} attack has an advantage of {_told(best)}, above 0 after "
-        f"correction for {tried} attacks (adjusted p = {best.adjusted_p:.2g}).",
+        f"correction for {tried} attacks (adjusted p {_at_least(best.adjusted_p)}).",
     )
 
 
@@ -118,5 +118,12 @@ def _needed(outcomes: Sequence[Outcome], limit: float) -> int | None:
 
 
 def _told(outcome: Outcome) -> str:
-    advantage = outcome.advantage
-    return f"{advantage.value:.3f} (95% interval {advantage.low:.3f} to {advantage.high:.3f})"
+    value, low, high = (
+        f"{number:.3f}".replace("-", "−")
+        for number in (outcome.advantage.value, outcome.advantage.low, outcome.advantage.high)
+    )
+    return f"{value} (95% interval {low} to {high})"
+
+
+def _at_least(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
