@@ -29,7 +29,7 @@ SIZES = ((100, 100), (300, 300), (1000, 1000), (5000, 5000), (100, 5000), (5000,
 SPREADS = (1.0, 0.5, 2.0)
 AREAS = (0.5, 0.6, 0.7, 0.8, 0.9)
 FPRS = (0.001, 0.01, 0.05)
-RANGES = {"AUC": (0.93, 0.97), "advantage": (0.93, 0.97)} | {
+RANGES = {"AUC": (0.93, 0.97), "advantage": (0.93, 0.97), "PPV": (0.93, 0.97)} | {
     f"TPR at {fpr:.1%} FPR": (0.93, 0.99) for fpr in FPRS
 }
 
@@ -74,9 +74,10 @@ def coverage(cell: Cell, repetitions: int, seed: int) -> dict[str, float]:
         scores[: cell.members] = cell.mean + cell.spread * scores[: cell.members]
         result = roc(scores, membership, fprs=cell.fprs, seed=repetition)
         threshold = result.threshold.value
-        advantage = cell.tpr(threshold) - float(norm.sf(threshold))
+        tpr, fpr = cell.tpr(threshold), float(norm.sf(threshold))
         counts["AUC"] += held(cell.area, result.auc)
-        counts["advantage"] += held(advantage, result.advantage)
+        counts["advantage"] += held(tpr - fpr, result.advantage)
+        counts["PPV"] += held(tpr / (tpr + fpr), result.ppv)
         for rate in result.tpr_at_fpr:
             truth = cell.tpr(float(norm.isf(rate.fpr)))
             counts[f"TPR at {rate.fpr:.1%} FPR"] += held(truth, rate)

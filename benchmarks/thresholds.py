@@ -60,9 +60,17 @@ def main() -> None:
     attacks, _ = choose_attacks(ATTACKS, None)
     # A small run first: imports are not what is measured.
     few = records.take(np.arange(200))
-    run_battery(model, few, membership[:200], Folds.draw(few.blocks(), 0), attacks, 0, silent)
+    run_battery(
+        model,
+        few,
+        membership[:200],
+        Folds.draw(few.blocks(), membership[:200], 0),
+        attacks,
+        0,
+        silent,
+    )
     before, start = peak_megabytes(), time.perf_counter()
-    folds = Folds.draw(records.blocks(), 0)
+    folds = Folds.draw(records.blocks(), membership, 0)
     battery = run_battery(model, records, membership, folds, attacks, 0, silent)
     scored = time.perf_counter() - start
     judge_battery(battery, records, membership, folds, prior=0.5, randomized=False, delta=1e-5)

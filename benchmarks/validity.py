@@ -26,7 +26,7 @@ from scipy.stats import binomtest
 
 import leakscope
 from _coverage import coverage_tables
-from leakscope.recipes.sklearn import named_recipe
+from leakscope.recipes import named_recipe, train
 from leakscope.records import Records
 
 SIDE = 500
@@ -59,14 +59,14 @@ def adult(seed: int, sides: int) -> list[Records]:
 def real(seed: int) -> str:
     """An audit of a forest that was trained on neither side."""
     third, members, nonmembers = adult(seed, 3)
-    model = named_recipe("forest").fit(third, seed).estimator
+    model = train(named_recipe("forest"), third, seed)
     return leakscope.audit(model, members, nonmembers, seed=seed).verdict.level
 
 
 def planted(seed: int) -> str:
     """An audit of one nearest neighbour, which keeps its members."""
     members, nonmembers = adult(seed, 2)
-    model = named_recipe("nearest").fit(members, seed).estimator
+    model = train(named_recipe("nearest"), members, seed)
     return leakscope.audit(model, members, nonmembers, seed=seed).verdict.level
 
 

@@ -29,7 +29,7 @@ def evidence(
         observations=observations,
         labels=rng.integers(2, size=N),
         classes=2,
-        folds=Folds.draw(np.arange(N), 0),
+        folds=Folds.draw(np.arange(N), MEMBERSHIP, 0),
         seed=0,
         knowledge=knowledge,
         shadow_membership=rng.random((shadows, N)) < 0.5,
@@ -81,7 +81,7 @@ def test_the_taught_half_is_all_that_a_learner_can_reach() -> None:
             assert part.shadow_membership.shape == (3, len(part))
             np.testing.assert_array_equal(part.shadow_observations[0], part.observations)
             with pytest.raises(PermissionError):
-                part.average_over_members(part.observations[:, 1])
+                part.average_training_loss()
             with pytest.raises(PermissionError):
                 part.cross_fit(spy)
 
@@ -115,10 +115,10 @@ def test_one_half_without_records_cannot_teach() -> None:
             given.cross_fit(Spy())
 
 
-def test_the_average_over_the_members() -> None:
-    values = np.arange(N) ** 2.0
+def test_the_average_training_loss_is_that_of_the_members() -> None:
     given = evidence("average training loss")
-    assert given.average_over_members(values) == pytest.approx(values[MEMBERSHIP].mean())
+    expected = given.observations[MEMBERSHIP, 0].mean()
+    assert given.average_training_loss() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("declared", ["none", "average training loss", "members of the other half"])
@@ -126,7 +126,7 @@ def test_the_average_over_the_members() -> None:
 def test_knowledge_must_be_declared(declared: Knowledge, used: str) -> None:
     def use(given: Evidence) -> None:
         if used == "average training loss":
-            given.average_over_members(np.zeros(N))
+            given.average_training_loss()
         else:
             given.cross_fit(Spy())
 
@@ -158,23 +158,47 @@ def test_parts_of_evidence_without_shadows(shape: tuple[int, int]) -> None:
     assert len(part.shadow_membership) == len(part.shadow_observations) == 0
 
 
-def test_halves_and_fifths_are_even_independent_and_keep_blocks_whole() -> None:
+def test_halves_and_fifths_are_even_on_each_side_and_keep_blocks_whole() -> None:
     blocks = np.repeat(np.arange(1000), 3)
-    folds = Folds.draw(blocks, 7)
-    assert folds.half.mean() == 0.5
-    assert folds.calibration.mean() == 0.2
-    assert (folds.half & folds.calibration).mean() == 0.1
+    membership = blocks < 300
+    folds = Folds.draw(blocks, membership, 7)
+    for side in (membership, ~membership):
+        assert folds.half[side].mean() == 0.5
+        assert folds.calibration[side].mean() == 0.2
+        assert (folds.half & folds.calibration)[side].mean() == 0.1
     for values in (folds.half, folds.calibration):
         rows = values.reshape(1000, 3)
         assert (rows == rows[:, :1]).all()
+
+
+@pytest.mark.parametrize("persons", [2, 3, 5, 7])
+def test_few_persons_are_dealt_to_both_halves(persons: int) -> None:
+    blocks = np.repeat(np.arange(2 * persons), 50)
+    membership = blocks < persons
+    for seed in range(50):
+        folds = Folds.draw(blocks, membership, seed)
+        for side in (membership, ~membership):
+            for fold in (folds.half, ~folds.half, folds.calibration, ~folds.calibration):
+                assert (fold & side).any()
+
+
+def test_blocks_with_both_sides_stay_whole_and_swapping_changes_nothing() -> None:
+    blocks = np.arange(60) // 2
+    membership = (np.arange(60) % 2 == 0) | (blocks < 10)
+    membership[blocks >= 20] = False
+    folds = Folds.draw(blocks, membership, 1)
+    swapped = Folds.draw(blocks, ~membership, 1)
+    np.testing.assert_array_equal(folds.half, swapped.half)
+    np.testing.assert_array_equal(folds.calibration, swapped.calibration)
+    np.testing.assert_array_equal(folds.half[::2], folds.half[1::2])
 
 
 def test_folds_depend_on_the_records_and_the_seed_and_not_on_their_order() -> None:
     X = np.random.default_rng(5).normal(size=(N, 2))
     records = Records(X, np.arange(N) % 2)
     order = np.random.default_rng(6).permutation(N)
-    folds = Folds.draw(records.blocks(), 3)
-    shuffled = Folds.draw(records.take(order).blocks(), 3)
+    folds = Folds.draw(records.blocks(), MEMBERSHIP, 3)
+    shuffled = Folds.draw(records.take(order).blocks(), MEMBERSHIP[order], 3)
     np.testing.assert_array_equal(shuffled.half, folds.half[order])
     np.testing.assert_array_equal(shuffled.calibration, folds.calibration[order])
-    assert (Folds.draw(records.blocks(), 4).half != folds.half).any()
+    assert (Folds.draw(records.blocks(), MEMBERSHIP, 4).half != folds.half).any()

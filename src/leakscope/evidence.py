@@ -25,10 +25,22 @@ class Folds:
     calibration: Bools
 
     @classmethod
-    def draw(cls, blocks: NDArray[np.intp], seed: int) -> Folds:
-        """Folds from the blocks of Records.blocks: the same however the records were sorted."""
-        rank = np.random.default_rng(seed).permutation(blocks.max() + 1)[blocks]
-        return cls(half=rank % 2 == 0, calibration=rank % 5 == 0)
+    def draw(cls, blocks: NDArray[np.intp], membership: Bools, seed: int) -> Folds:
+        """Folds from the blocks of Records.blocks: the same however the records were sorted.
+
+        Each side is dealt out by itself, so that few persons do not all end up in one fold; a
+        block with both (saved predictions that are equal) is dealt apart. Swapping the sides
+        changes nothing.
+        """
+        size = np.bincount(blocks)
+        members = np.bincount(blocks, weights=membership)
+        kind = (members > 0).astype(np.intp) + (members == size)
+        drawn = np.random.default_rng(seed).permutation(len(size))
+        rank = np.empty(len(size), dtype=np.intp)
+        for one in np.unique(kind):
+            same = np.flatnonzero(kind == one)
+            rank[same[np.argsort(drawn[same])]] = np.arange(len(same))
+        return cls(half=rank[blocks] % 2 == 0, calibration=rank[blocks] % 5 == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +70,12 @@ class Evidence:
             raise PermissionError(f"An attack must declare knowledge={needed!r} to use it")
         return self._membership
 
-    def average_over_members(self, values: Floats) -> float:
-        """The mean of values (n,) over the members, for adversaries who know the training loss."""
-        return float(np.mean(values[self._known("average training loss")]))
+    def average_training_loss(self) -> float:
+        """The mean loss of the members, for adversaries who know it; for the channel of losses.
+
+        It takes no argument: the average of any other numbers would tell more than its name.
+        """
+        return float(np.mean(self.observations[self._known("average training loss"), 0]))
 
     def part(self, chosen: Bools) -> Evidence:
         """The chosen records alone, with no knowledge of membership."""

@@ -105,7 +105,10 @@ class Attack(Protocol):
 class Recipe(Protocol):
     """How a model is made from records."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is called in messages and listings."""
+        ...
 
     def fit_many(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]

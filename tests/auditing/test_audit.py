@@ -255,7 +255,10 @@ def test_a_model_without_probabilities_is_attacked_through_its_labels(sides):
 def test_channels_choose_attacks(forest, sides):
     report = leakscope.audit(forest, *sides, channels=["label"])
     assert list(by_name(report.outcomes)) == ["label-gap"]
-    assert by_name(report.to_dict()["not_run"])["loss"]["reason"] == "not asked for"
+    assert (
+        by_name(report.to_dict()["not_run"])["loss"]["reason"]
+        == "Its channel 'loss' was not asked for."
+    )
 
 
 def test_missing_values_pass_where_the_model_takes_them_and_are_said():
@@ -376,3 +379,57 @@ def test_a_bad_folder_is_refused_before_the_work(forest, sides, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="a file is in the way"):
         leakscope.audit(forest, *sides, out=tmp_path / "file" / "run")
+
+
+def test_the_command_repeats_the_audit(forest, sides, tmp_path):
+    frames = [pd.DataFrame(side.X, columns=list("abcde")).assign(y=side.y) for side in sides]
+    report = leakscope.audit(
+        forest, *frames, label="y", groups=["a"], attacks=["loss"], limit=0.2, seed=3
+    )
+    assert report.to_dict()["command"] == (
+        "leakscope.audit(model, members, nonmembers, label='y', groups=['a'], attacks=['loss'], "
+        "limit=0.2, seed=3)"
+    )
+
+    def function(X):
+        return forest.predict_proba(X)
+
+    told = leakscope.audit(function, *sides, classes=np.array([0, 1]), attacks=["loss"])
+    assert "classes=[0, 1], attacks=['loss'], seed=0)" in told.to_dict()["command"]
+
+
+def test_the_options_of_an_attack_are_in_its_outcome(forest, sides):
+    from leakscope.attacks.learned import GradientBoosting
+
+    report = valid(leakscope.audit(forest, *sides, attacks=[GradientBoosting(rounds=5), "loss"]))
+    found = by_name(report.outcomes)
+    assert found["gradient-boosting"]["options"] == {"rounds": 5, "leaves": 8}
+    assert found["loss"]["options"] == {}
+
+
+def test_nobody_is_called_vulnerable_where_no_leak_was_found(stranger, sides, tmp_path):
+    report = leakscope.audit(stranger, *sides, out=tmp_path)
+    assert report.verdict.level != "leaks"
+    assert set(pd.read_csv(tmp_path / "records.csv")["vulnerable"]) == {"no"}
+
+
+def test_few_persons_are_refused_whatever_their_rows(forest, sides):
+    members, others = (
+        Records(side.X, side.y, unit=[f"{name}{row % 6}" for row in range(len(side))])
+        for name, side in zip("mn", sides, strict=True)
+    )
+    report = valid(leakscope.audit(forest, members, others))
+    assert report.verdict.level == "invalid"
+    assert "6 members and 6 non-members, counted by person" in report.verdict.reason
+
+
+def test_an_attack_that_cannot_be_judged_is_named(forest, sides, monkeypatch):
+    from leakscope.auditing import judging
+
+    def refuse(*args, **options):
+        raise InputError("There is a reason.")
+
+    monkeypatch.setattr(judging, "judge", refuse)
+    report = valid(leakscope.audit(forest, *sides, attacks=["loss"]))
+    assert by_name(report.to_dict()["not_run"])["loss"]["reason"] == "There is a reason."
+    assert report.verdict.level == "invalid"

@@ -31,7 +31,7 @@ class Odd(Attack):
 def run(attack, forest, sides):
     records = sides[0]
     membership = np.arange(len(records)) % 2 == 0
-    folds = Folds.draw(records.blocks(), 0)
+    folds = Folds.draw(records.blocks(), membership, 0)
     return run_battery(as_model(forest), records, membership, folds, [attack], 0, silent)
 
 
@@ -56,7 +56,7 @@ def test_an_attack_that_declares_nothing_is_given_nothing(forest, sides):
     run(Curious(), forest, sides)
     assert seen[0]._membership is None
     with pytest.raises(PermissionError):
-        seen[0].average_over_members(np.zeros(400))
+        seen[0].average_training_loss()
 
 
 def test_an_error_that_is_not_ours_is_not_swallowed(forest, sides):
@@ -80,12 +80,29 @@ def test_all_attacks_are_chosen_by_default():
 def test_names_and_instances_mix_and_the_rest_is_named():
     chosen, left_out = choose_attacks(["loss", Odd()], ["loss"])
     assert [one.name for one in chosen] == ["loss", "odd"]
-    assert set(left_out.values()) == {"not asked for"}
+    assert set(left_out.values()) == {"It was not asked for."}
     assert "loss" not in left_out
 
 
 def test_nothing_left_to_run_is_refused():
     with pytest.raises(InputError, match="None of the attacks asked for"):
         choose_attacks(["loss"], ["label"])
-    with pytest.raises(InputError, match="None of the attacks asked for"):
+    with pytest.raises(InputError, match="No attack was asked for"):
         choose_attacks([], None)
+
+
+def test_a_name_in_place_of_a_list_is_refused():
+    with pytest.raises(InputError, match="lists of names"):
+        choose_attacks("loss", None)
+    with pytest.raises(InputError, match="lists of names"):
+        choose_attacks(None, "label")
+
+
+def test_two_attacks_of_one_name_are_refused():
+    with pytest.raises(InputError, match="Two attacks are named 'odd'"):
+        choose_attacks([Odd(), Odd(1)], None)
+
+
+def test_an_attack_whose_channel_was_not_asked_for_is_named():
+    _, left_out = choose_attacks(["label-gap", Odd()], ["label"])
+    assert left_out["odd"] == "Its channel 'loss' was not asked for."

@@ -15,7 +15,3 @@ def test_with_few_nonmembers_five_percent_are_accused():
     scores = np.r_[np.arange(100.0), [93.0, 94.5]]
     membership = np.arange(102) >= 100
     assert np.flatnonzero(vulnerable(scores, membership)).tolist() == [101]
-
-
-def test_nobody_is_vulnerable_without_an_attack():
-    assert not vulnerable(None, np.array([True, False])).any()

@@ -55,6 +55,9 @@ def test_an_attack_that_is_wrong_too_often_is_no_reassurance():
     turned = [outcome("turned", 1000, 4000, 5000)]
     verdict = decide(adjust(turned), FINE, 0.1)
     assert verdict.level == "undecided"
+    assert "swapped" in verdict.headline
+    assert verdict.records_to_decide is None
+    assert "−0.600" in verdict.reason
 
 
 def test_undecided_says_how_many_records_would_decide():
@@ -68,10 +71,30 @@ def test_undecided_says_how_many_records_would_decide():
     assert decide(adjust([more]), FINE, 0.1).level in {"leaks", "no_leak_found"}
 
 
-def test_where_no_number_decides_it_is_said():
-    verdict = decide(adjust([outcome("a", 50, 50, 100)]), FINE, 1e-9)
+def test_one_attack_above_0_is_enough_to_decide():
+    """The larger of two advantages decides before both are within the limit."""
+    pair = [outcome("a", 175, 150, 300), outcome("b", 167, 150, 300)]
+    verdict = decide(adjust(pair), FINE, 0.1)
+    assert verdict.level == "undecided"
+    n = verdict.records_to_decide
+    more = [
+        outcome("a", round(n * 175 / 300), n // 2, n),
+        outcome("b", round(n * 167 / 300), n // 2, n),
+    ]
+    assert decide(adjust(more), FINE, 0.1).level == "leaks"
+    half = [
+        outcome("a", round(n * 175 / 600), n // 4, n // 2),
+        outcome("b", round(n * 167 / 600), n // 4, n // 2),
+    ]
+    assert decide(adjust(half), FINE, 0.1).level == "undecided"
+
+
+def test_where_no_number_decides_none_is_named():
+    """A slight leaning to the wrong side, beyond a limit smaller than it."""
+    verdict = decide(adjust([outcome("a", 50, 51, 100)]), FINE, 0.005)
+    assert verdict.level == "undecided"
     assert verdict.records_to_decide is None
-    assert "no number of records" in verdict.headline
+    assert "would decide" not in verdict.headline
 
 
 def test_a_failed_control_voids_the_audit_and_a_warning_does_not():

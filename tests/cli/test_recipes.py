@@ -21,6 +21,12 @@ def make():
 class Shelf:
     tree = DecisionTreeClassifier(max_depth=3)
 
+class Ready:
+    name = "ready"
+
+    def fit_many(self, records, roles, seeds):
+        return []
+
 def broken():
     raise RuntimeError("first line\\nsecond line")
 """
@@ -85,3 +91,7 @@ def test_what_is_no_recipe_is_one_sentence(mine: str, attribute: str, said: str)
 def test_a_module_that_cannot_be_used_is_one_sentence(text: str) -> None:
     with pytest.raises(InputError, match=f"The recipe '{text}' could not be made"):
         find_recipe(text)
+
+
+def test_a_recipe_of_ones_own_is_taken_as_it_is(mine: str) -> None:
+    assert find_recipe(f"{mine}:Ready").name == "ready"

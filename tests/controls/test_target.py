@@ -30,6 +30,12 @@ def test_sizes(members, nonmembers, passed, fatal):
     assert f"{members} members and {nonmembers} non-members" in control.detail
 
 
+def test_persons_are_counted_where_rows_belong_to_them():
+    assert size_control(19, 500, persons=True).voids
+    detail = size_control(200, 500, persons=True).detail
+    assert detail == "200 members and 500 non-members, counted by person."
+
+
 def test_better_on_nonmembers_hints_at_swapped_sides():
     member, other = Interval(0.7, 0.6, 0.8), Interval(0.9, 0.85, 0.95)
     control = accuracy_control(member, other, Interval(-0.2, -0.3, -0.1))
@@ -67,11 +73,13 @@ def test_an_attack_that_tells_the_sides_apart_without_a_model_is_caught():
     rng = np.random.default_rng(0)
     membership = np.arange(1000) < 500
     noise = rng.normal(size=1000)
-    fair = constant_control({"fair": (noise, 1.0), "same": (np.ones(1000), 1.0)}, membership, None)
+    fair = constant_control(
+        {"fair": (noise, 1.0), "same": (np.ones(1000), 1.0)}, [], membership, None
+    )
     assert fair.passed
     for sign in (1, -1):
         told = {"label": (noise + sign * membership, 1.0), "fair": (noise, 1.0)}
-        control = constant_control(told, membership, None)
+        control = constant_control(told, [], membership, None)
         assert control.voids
         assert "label (AUC" in control.detail
         assert "fair (" not in control.detail
@@ -81,5 +89,15 @@ def test_no_more_is_seen_in_inflated_variances():
     rng = np.random.default_rng(1)
     membership = np.arange(400) < 200
     scores = rng.normal(size=400) + 0.5 * membership
-    assert not constant_control({"a": (scores, 1.0)}, membership, None).passed
-    assert constant_control({"a": (scores, 9.0)}, membership, None).passed
+    assert not constant_control({"a": (scores, 1.0)}, [], membership, None).passed
+    assert constant_control({"a": (scores, 9.0)}, [], membership, None).passed
+
+
+def test_attacks_that_could_not_be_tried_on_the_constant_model_are_named():
+    membership = np.arange(100) < 50
+    nothing = constant_control({}, ["a", "b"], membership, None)
+    assert nothing.passed is None
+    assert "a, b" in nothing.detail
+    some = constant_control({"c": (np.ones(100), 1.0)}, ["a"], membership, None)
+    assert some.passed
+    assert "could not be tried with a." in some.detail

@@ -5,62 +5,60 @@ import pytest
 
 from leakscope.errors import InputError
 from leakscope.metrics.intervals import newcombe
-from leakscope.metrics.power import records_to_decide
+from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
 
 
-def decided(p1, p0, n, limit, alpha, rng, repetitions=1500):
-    """How often the lower end is above 0, and the upper end at most the limit."""
-    above = within = 0
-    for h1, h0 in zip(
-        rng.binomial(n, p1, repetitions), rng.binomial(n, p0, repetitions), strict=True
-    ):
-        above += newcombe(h1 / n, n, h0 / n, n, 1 - 2 * alpha).low > 0
-        within += newcombe(h1 / n, n, h0 / n, n).high <= limit
-    return above / repetitions, within / repetitions
+def intervals(p1, p0, n, confidence, repetitions=1500):
+    rng = np.random.default_rng(0)
+    draws = zip(rng.binomial(n, p1, repetitions), rng.binomial(n, p0, repetitions), strict=True)
+    return [newcombe(h1 / n, n, h0 / n, n, confidence) for h1, h0 in draws]
 
 
 @pytest.mark.parametrize(
-    ("p1", "p0", "limit", "alpha", "side"),
-    [
-        (0.6, 0.4, 0.1, 0.025, 0),
-        (0.6, 0.55, 0.01, 0.025 / 8, 0),
-        (0.97, 0.9, 0.05, 0.025, 0),
-        (0.5, 0.49, 0.1, 0.025, 1),
-        (0.2, 0.25, 0.05, 0.025, 1),
-        (0.03, 0.02, 0.1, 0.001, 1),
-    ],
+    ("p1", "p0", "alpha"), [(0.6, 0.4, 0.025), (0.6, 0.55, 0.025 / 8), (0.97, 0.9, 0.025)]
 )
-def test_the_number_has_the_power_it_claims(p1, p0, limit, alpha, side):
-    n = records_to_decide(p1 - p0, p1, p0, limit, alpha)
-    found = decided(p1, p0, n, limit, alpha, np.random.default_rng(0))[side]
+def test_showing_a_leak_has_the_power_it_claims(p1, p0, alpha):
+    n = records_to_show_leak(p1, p0, alpha=alpha)
+    found = np.mean([one.low > 0 for one in intervals(p1, p0, n, 1 - 2 * alpha)])
     # The power is known to one point, five of which are allowed, and the normal curve is a guide.
     assert 0.75 <= found <= 0.87
 
 
-def test_the_cheaper_of_the_two_decisions_counts():
-    both = records_to_decide(0.03, 0.5, 0.47, 0.1)
-    only_above = records_to_decide(0.03, 0.5, 0.47, 0.0)
-    only_within = records_to_decide(-0.03, 0.47, 0.5, 0.04)
-    assert both < only_above
-    assert both == pytest.approx(only_within, rel=0.05)
+@pytest.mark.parametrize(
+    ("p1", "p0", "limit"),
+    [(0.5, 0.45, 0.1), (0.25, 0.2, 0.08), (0.2, 0.25, 0.08), (0.06, 0.02, 0.1)],
+)
+def test_ruling_a_leak_out_has_the_power_it_claims(p1, p0, limit):
+    n = records_to_rule_out(p1, p0, limit)
+    found = [one.high <= limit and one.low >= -limit for one in intervals(p1, p0, n, 0.95)]
+    assert 0.75 <= np.mean(found) <= 0.87
+
+
+def test_ruling_out_is_the_same_on_either_side():
+    assert records_to_rule_out(0.5, 0.45, 0.1) == records_to_rule_out(0.45, 0.5, 0.1)
 
 
 def test_more_power_a_stricter_level_and_dependent_records_take_more():
-    plain = records_to_decide(0.2, 0.6, 0.4, 0.1)
-    assert records_to_decide(0.2, 0.6, 0.4, 0.1, power=0.95) > plain
-    assert records_to_decide(0.2, 0.6, 0.4, 0.1, 0.001) > plain
-    assert records_to_decide(0.2, 0.6, 0.4, 0.1, overhead=2.5) == np.ceil(2.5 * plain)
+    plain = records_to_show_leak(0.6, 0.4)
+    assert records_to_show_leak(0.6, 0.4, power=0.95) > plain
+    assert records_to_show_leak(0.6, 0.4, alpha=0.001) > plain
+    assert records_to_show_leak(0.6, 0.4, overhead=2.5) == np.ceil(2.5 * plain)
+    safe = records_to_rule_out(0.5, 0.48, 0.1)
+    assert records_to_rule_out(0.5, 0.48, 0.05) > safe
+    assert records_to_rule_out(0.5, 0.48, 0.1, overhead=2.0) == 2 * safe
 
 
-def test_no_number_decides_at_0_and_at_the_limit_at_once():
-    assert records_to_decide(0.0, 0.4, 0.4, 0.0) is None
-    assert records_to_decide(0.0, 0.4, 0.4, 0.1) > 0
-    assert records_to_decide(0.1, 0.5, 0.4, 0.1) > 0
+def test_no_number_shows_what_is_not_there():
+    assert records_to_show_leak(0.4, 0.4) is None
+    assert records_to_show_leak(0.3, 0.4) is None
+    assert records_to_show_leak(0.4 + 1e-9, 0.4) is None  # more than anybody has
+    assert records_to_rule_out(0.5, 0.4, 0.1) is None
+    assert records_to_rule_out(0.2, 0.8, 0.1) is None
 
 
 def test_rates_without_spread_still_need_records():
-    assert 1 < records_to_decide(1.0, 1.0, 0.0, 0.1) < 10
-    assert 20 < records_to_decide(0.0, 0.0, 0.0, 0.1) < 50
+    assert 1 < records_to_show_leak(1.0, 0.0) < 10
+    assert 20 < records_to_rule_out(0.0, 0.0, 0.1) < 50
 
 
 @pytest.mark.parametrize(
@@ -68,4 +66,9 @@ def test_rates_without_spread_still_need_records():
 )
 def test_wrong_options_are_refused(options):
     with pytest.raises(InputError, match="A power needs"):
-        records_to_decide(0.1, 0.5, 0.4, 0.1, **options)
+        records_to_show_leak(0.5, 0.4, **options)
+
+
+def test_a_wrong_confidence_is_refused():
+    with pytest.raises(InputError, match="A power needs"):
+        records_to_rule_out(0.5, 0.45, 0.1, confidence=1.0)

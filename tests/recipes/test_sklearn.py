@@ -20,7 +20,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import ModelError, RecordsError, UnknownNameError
 from leakscope.protocols import Model
-from leakscope.recipes.sklearn import SklearnRecipe, named_recipe
+from leakscope.recipes import named_recipe, train
+from leakscope.recipes.sklearn import SklearnRecipe
 from leakscope.records import Records
 from leakscope.registry import entries
 
@@ -192,3 +193,11 @@ def test_steps_that_were_all_taken_are_no_news() -> None:
 def test_a_recipe_without_randomness_needs_no_seed() -> None:
     model = SklearnRecipe("mine", DummyClassifier()).fit(Records(X, Y), 3)
     assert model.name == "DummyClassifier"
+
+
+def test_training_on_everybody_is_fitting_one_model() -> None:
+    records = Records(X, Y)
+    one = train(named_recipe("tree"), records, 3)
+    np.testing.assert_array_equal(
+        one.predict_proba(X), named_recipe("tree").fit(records, 3).predict_proba(X)
+    )

@@ -96,6 +96,7 @@ def outcome(attack: tuple[Any, ...], scale: float, n: int) -> dict[str, Any]:
     return {
         "attack": name, "channel": channel, "paper": paper, "summary": summary,
         "knowledge": knowledge,
+        "options": {},
         "auc": interval(float(norm.cdf(shift / math.sqrt(2))), 0.58 * half),
         "advantage": interval(advantage, half, -1, 1),
         "accuracy": interval((1 + advantage) / 2, half / 2),

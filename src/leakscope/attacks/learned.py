@@ -24,6 +24,9 @@ from leakscope.probabilities import log_odds, split_by_truth
 from leakscope.protocols import CLASSIFICATION, Attack, Bools, Floats, Knowledge, Task
 from leakscope.registry import register
 
+# From this rank correlation on, log-odds of membership and of the true class plainly rise together.
+PLAIN = 0.1
+
 # Beyond the true class and the nine most probable others, a prediction says next to nothing.
 OTHERS = 9
 
@@ -43,14 +46,18 @@ class LearnedAttack(Attack):
     def score(self, evidence: Evidence) -> Floats:
         """The log-odds of membership, (n,), each from learners taught by the other half.
 
-        Members are taken to be those the model is surer about: where the log-odds fall with the
-        log-odds of the true class, their sign is turned. Learning finds the shape of the
-        difference, not its direction, so that swapped sides give the same scores and 1 − AUC; a
-        model that hides its members too well shows as an advantage below 0.
+        Members are taken to be those the model is surer about: where the log-odds plainly fall
+        with those of the true class, their sign is turned. So what is learned is the shape of the
+        difference and not its direction, swapped sides give the same scores and 1 − AUC, and a
+        model that hides its members too well shows as an advantage below 0. Where neither rises
+        nor falls with the other there is no such direction, and the sign is that learned.
         """
         odds = evidence.cross_fit(self._learn)
-        surer = rankdata(truth_first(evidence)[:, 0])
-        return -odds if odds @ (surer - surer.mean()) < 0 else odds
+        sides = np.column_stack([rankdata(odds), rankdata(truth_first(evidence)[:, 0])])
+        sides -= sides.mean(axis=0)
+        products = sides.T @ sides
+        plainly_falls = products[0, 1] < -PLAIN * np.sqrt(products[0, 0] * products[1, 1])
+        return -odds if plainly_falls else odds
 
     def threshold(self, evidence: Evidence) -> float | None:
         """Even odds."""
@@ -117,7 +124,7 @@ class NeuralNetwork(LearnedAttack):
     """A small neural network taught on the prediction vectors of known members."""
 
     name: ClassVar[str] = "neural-network"
-    paper: ClassVar[str] = "Salem et al. 2019, section III; Nasr et al. 2019, section IV"
+    paper: ClassVar[str] = "Salem et al. 2019, section III; Song & Mittal 2021"
 
     hidden: int = 16
     steps: int = 100

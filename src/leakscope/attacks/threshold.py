@@ -35,7 +35,7 @@ class LossThreshold(Attack):
     """A member where the loss is at most the average training loss, which this adversary knows."""
 
     name: ClassVar[str] = "loss"
-    paper: ClassVar[str] = "Yeom et al. 2018, section 3"
+    paper: ClassVar[str] = "Yeom et al. 2018, section 6.2"
     channel: ClassVar[str] = "loss"
     tasks: ClassVar[frozenset[Task]] = BOTH
     knowledge: ClassVar[Knowledge] = "average training loss"
@@ -46,7 +46,7 @@ class LossThreshold(Attack):
 
     def threshold(self, evidence: Evidence) -> float | None:
         """Minus the average training loss."""
-        return evidence.average_over_members(self.score(evidence))
+        return -evidence.average_training_loss()
 
 
 @register("attack")
@@ -55,7 +55,7 @@ class LabelGap(Attack):
     """A member where the predicted label is right: all that a generalization gap gives away."""
 
     name: ClassVar[str] = "label-gap"
-    paper: ClassVar[str] = "Yeom et al. 2018, section 3.1; Choquette-Choo et al. 2021, section 3.1"
+    paper: ClassVar[str] = "Yeom et al. 2018, section 3.2 (adversary 1); Choquette-Choo et al. 2021"
     channel: ClassVar[str] = "label"
     tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
 
@@ -120,7 +120,7 @@ class RobustLabel(Attack):
     """A member where the label survives noise in the features: needs labels only."""
 
     name: ClassVar[str] = "robustness"
-    paper: ClassVar[str] = "Choquette-Choo et al. 2021, section 3.3"
+    paper: ClassVar[str] = "Choquette-Choo et al. 2021 (robustness to noise)"
     channel: ClassVar[str] = "robustness"
     tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
 
@@ -132,7 +132,7 @@ class RobustLabel(Attack):
 @register("attack")
 @dataclass(frozen=True)
 class GaussianError(Attack):
-    """A member where the error is likelier under the members' normal law than under the others'."""
+    """A member where a normal error is likelier with the members' smaller spread."""
 
     name: ClassVar[str] = "gaussian-error"
     paper: ClassVar[str] = "Yeom et al. 2018, section 3.2 (adversary 2)"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.errors import InputError, LeakscopeError, NotApplicableError, UnknownNameError
+from leakscope.errors import InputError, LeakscopeError, NotApplicableError
 from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
 from leakscope.protocols import Attack, Bools, Channel, Floats, Model
@@ -59,25 +59,36 @@ def choose_attacks(
     attacks: Sequence[str | Attack] | None, channels: Sequence[str] | None
 ) -> tuple[list[Attack], dict[str, str]]:
     """The attacks asked for (all by default), and the reason for each that is left out."""
-    every: list[Attack] = [entry.thing() for entry in entries("attack")]
-    if attacks is None:
-        chosen = every
-    else:
-        chosen = [lookup("attack", one).thing() if isinstance(one, str) else one for one in attacks]
-    known = {entry.name for entry in entries("channel")}
+    if isinstance(attacks, str) or isinstance(channels, str):
+        raise InputError("Attacks and channels are given as lists of names, such as ['loss']")
+    asked: dict[str, Attack] = {}
+    for one in _every() if attacks is None else attacks:
+        attack = lookup("attack", one).thing() if isinstance(one, str) else one
+        if attack.name in asked:
+            raise InputError(
+                f"Two attacks are named {attack.name!r}, and a result must keep its name; "
+                "ask for one, or give one of them another name"
+            )
+        asked[attack.name] = attack
     for name in channels or ():
-        if name not in known:
-            raise UnknownNameError("channel", name, known)
-    if channels is not None:
-        chosen = [attack for attack in chosen if attack.channel in channels]
+        lookup("channel", name)
+    chosen = [one for one in asked.values() if channels is None or one.channel in channels]
     if not chosen:
         raise InputError(
             "None of the attacks asked for goes through the channels asked for; "
             "`leakscope attacks` says which does"
+            if asked
+            else "No attack was asked for; leave attacks= out for all of them"
         )
-    names = {attack.name for attack in chosen}
-    left_out = {one.name: "not asked for" for one in every if one.name not in names}
+    left_out = {one.name: "It was not asked for." for one in _every() if one.name not in asked}
+    for name, attack in asked.items():
+        if attack not in chosen:
+            left_out[name] = f"Its channel {attack.channel!r} was not asked for."
     return chosen, left_out
+
+
+def _every() -> list[Attack]:
+    return [entry.thing() for entry in entries("attack")]
 
 
 def run_battery(
@@ -138,12 +149,12 @@ def _observe(name: str, model: Model, records: Records, seed: int) -> Floats | L
 
 def _told(abilities: Sequence[str]) -> str:
     said = {
-        "labels": "predicted labels, which",
-        "probabilities": "class probabilities, which",
-        "loss": "a loss, which",
-        "queries": "answers to new queries, which",
+        "labels": "predicted labels",
+        "probabilities": "class probabilities",
+        "loss": "a loss",
+        "queries": "answers to new queries",
     }
-    return said[abilities[0]]
+    return " and ".join(said.get(one, one) for one in abilities) + ", which"
 
 
 def _shoot(

@@ -142,9 +142,9 @@ def check_side(model: Model, records: Records) -> None:
         )
 
 
-def missing_rows(records: Records) -> Bools:
-    """Which records have a missing feature, (n,)."""
-    return np.asarray(_missing(records).any(axis=1))
+def missing_values(records: Records) -> int:
+    """How many features are missing in all."""
+    return int(_missing(records).sum())
 
 
 def _missing(records: Records) -> Bools:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.auditing.battery import Progress, silent
 from leakscope.auditing.doors import check_side, enter_model, enter_records
 from leakscope.auditing.run import run_audit
-from leakscope.auditing.settings import Settings
+from leakscope.auditing.settings import Settings, typed
 from leakscope.errors import InputError
 from leakscope.models.predictions import SavedPredictions
 from leakscope.protocols import Attack, Labels, Task
@@ -66,13 +66,14 @@ def audit(
     ]
     for side in sides:
         check_side(wrapped, side)
+    told = typed(label=label, groups=groups, unit=unit, classes=classes, task=task)
     report = run_audit(
         wrapped,
         sides[0],
         sides[1],
         settings,
         progress=progress or silent,
-        command=command or f"leakscope.audit(model, members, nonmembers, {settings.typed()})",
+        command=command or f"leakscope.audit(model, members, nonmembers, {told}{settings.typed()})",
         dataset=dataset,
         unit=unit,
     )
@@ -94,6 +95,7 @@ def audit_predictions(
     prior: float = 0.5,
     randomized: bool = False,
     delta: float = 1e-5,
+    max_overlap: float = 0.05,
     seed: int = 0,
     member_groups: dict[str, ArrayLike] | None = None,
     nonmember_groups: dict[str, ArrayLike] | None = None,
@@ -109,7 +111,7 @@ def audit_predictions(
     each column, by default the labels in sorted order where they are not the numbers 0 … k−1.
     Controls that look at features cannot be run, and the report says so.
     """
-    settings = Settings(attacks, channels, limit, prior, randomized, delta, seed=seed)
+    settings = Settings(attacks, channels, limit, prior, randomized, delta, max_overlap, seed)
     settings.check()
     if out is not None:
         check_folder(out)
@@ -127,19 +129,19 @@ def audit_predictions(
         Records(_two_columns(values), y, groups or {}, units, name=name)  # type: ignore[arg-type]
         for name, values, y, groups, units in given
     ]
-    if classes is None:
-        classes = _classes_of(sides)
-    model = SavedPredictions(classes)
+    given_classes = classes
+    model = SavedPredictions(_classes_of(sides) if classes is None else classes)
     for side in sides:
         model.predict_proba(side.X)
         check_side(model, side)
+    told = typed(classes=given_classes)
     report = run_audit(
         model,
         sides[0],
         sides[1],
         settings,
         progress=progress or silent,
-        command=command or f"leakscope.audit_predictions(..., {settings.typed()})",
+        command=command or f"leakscope.audit_predictions(*saved, {told}{settings.typed()})",
         dataset=None,
         unit=None if member_units is None else "unit",
     )

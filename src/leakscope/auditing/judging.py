@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from leakscope.auditing.battery import Battery, Shot
+from leakscope.errors import LeakscopeError
 from leakscope.evidence import Folds
-from leakscope.metrics.epsilon import epsilon_lower_bound
-from leakscope.metrics.outcome import Epsilon, Outcome, judge
-from leakscope.metrics.tails import ENOUGH
+from leakscope.metrics.epsilon import Epsilon, epsilon_lower_bound
+from leakscope.metrics.outcome import Outcome, judge
+from leakscope.metrics.tails import ENOUGH, cut_at
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
 
@@ -28,20 +30,24 @@ def judge_battery(
     prior: float,
     randomized: bool,
     delta: float,
-) -> list[Outcome]:
-    """An outcome for each attack that ran, strongest advantage first."""
+) -> tuple[list[Outcome], dict[str, str]]:
+    """An outcome for each attack that ran, strongest advantage first; why others have none."""
     # A record that stands there twice got one coin for both: it cannot bound ε for one.
     _, first, copies = np.unique(records.blocks(), return_index=True, return_counts=True)
     alone = np.sort(first[copies == 1])
-    outcomes = []
-    for shot in battery.shots.values():
-        outcome = _judge(shot, records, membership, folds, prior)
-        note = _why_no_epsilon(shot, records, randomized)
-        bound: Epsilon | None = None
-        if not note:
-            bound = epsilon_lower_bound(shot.scores[alone], membership[alone], delta=delta)
-        outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
-    return sorted(outcomes, key=lambda one: -one.advantage.value)
+    outcomes, failed = [], {}
+    for name, shot in battery.shots.items():
+        try:
+            outcome = _judge(shot, records, membership, folds, prior)
+            note = _why_no_epsilon(shot, records, randomized)
+            bound: Epsilon | None = None
+            if not note:
+                bound = epsilon_lower_bound(shot.scores[alone], membership[alone], delta=delta)
+        except LeakscopeError as reason:
+            failed[name] = str(reason)
+        else:
+            outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
+    return sorted(outcomes, key=lambda one: -one.advantage.value), failed
 
 
 def _why_no_epsilon(shot: Shot, records: Records, randomized: bool) -> str:
@@ -74,16 +80,23 @@ def _judge(shot: Shot, records: Records, membership: Bools, folds: Folds, prior:
         inflation=shot.inflation,
         prior=prior,
         models=1,
+        options=_options(attack),
     )
 
 
-def vulnerable(scores: Floats | None, membership: Bools) -> Bools:
-    """Members whom the headline attack singles out while accusing at most 1 % of non-members, (n,).
+def _options(attack: Any) -> dict[str, Any]:
+    """The options an attack ran with, in words where JSON has no type for them."""
+    names = [one.name for one in fields(attack)] if is_dataclass(attack) else []
+    plain = (str, int, float, bool, list, tuple, type(None))
+    values = {name: getattr(attack, name) for name in names}
+    return {name: one if isinstance(one, plain) else repr(one) for name, one in values.items()}
+
+
+def vulnerable(scores: Floats, membership: Bools) -> Bools:
+    """Members whom an attack singles out while accusing at most 1 % of non-members, (n,).
 
     At most 5 % where there are too few non-members to carry 1 %.
     """
-    if scores is None:
-        return np.zeros_like(membership)
-    others = np.sort(scores[~membership])[::-1]
+    others = np.sort(scores[~membership])
     rate = 0.01 if 0.01 * len(others) >= ENOUGH else 0.05
-    return np.asarray(membership & (scores > others[int(rate * len(others))]))
+    return np.asarray(membership & (scores > cut_at(others, rate)))

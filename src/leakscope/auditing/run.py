@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 import leakscope
 from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
-from leakscope.auditing.doors import missing_rows
+from leakscope.auditing.doors import missing_values
 from leakscope.auditing.judging import judge_battery, vulnerable
 from leakscope.auditing.settings import Settings
-from leakscope.auditing.target import describe_target, target_control
+from leakscope.auditing.target import describe_target, target_control, unit_counts
 from leakscope.auditing.verdict import adjust, decide
 from leakscope.controls import Control
 from leakscope.controls.blind import blind_control
@@ -65,9 +65,9 @@ def run_audit(
     kept = np.arange(len(nonmembers))
     if overlap is not None and not overlap.refused:
         kept = np.flatnonzero(~overlap.found)
-    controls = [_overlap_control(overlap), size_control(len(members), len(kept))]
     records, membership, row = _canonical(members, nonmembers, kept)
-    folds = Folds.draw(records.blocks(), settings.seed)
+    controls = [_overlap_control(overlap), _size_control(records, membership)]
+    folds = Folds.draw(records.blocks(), membership, settings.seed)
     subject = Subject(Remembering(model), records, membership, folds, row, dataset, unit or "unit")
     battery, outcomes = Battery({}, {}), list[Outcome]()
     void = next((control for control in controls if control.voids), None)
@@ -79,17 +79,16 @@ def run_audit(
         )
         # Taking out non-members that are members too undoes the coin that put them there.
         randomized = settings.randomized and len(kept) == len(nonmembers)
-        outcomes = adjust(
-            judge_battery(
-                battery,
-                records,
-                membership,
-                folds,
-                prior=settings.prior,
-                randomized=randomized,
-                delta=settings.delta,
-            )
+        judged, failed = judge_battery(
+            battery,
+            records,
+            membership,
+            folds,
+            prior=settings.prior,
+            randomized=randomized,
+            delta=settings.delta,
         )
+        outcomes, not_run = adjust(judged), not_run | battery.not_run | failed
         controls += _controls(subject, battery, settings.seed, progress)
     verdict = decide(outcomes, controls, settings.limit)
     report = {
@@ -99,7 +98,7 @@ def run_audit(
         "outcomes": [outcome.to_dict() for outcome in outcomes],
         "disclosures": [],
         "leakage": [],
-        "not_run": _reasons(not_run | battery.not_run),
+        "not_run": _reasons(not_run),
         "verdict": asdict(verdict),
         "cost": {"models": 1, "seconds": round(time.monotonic() - started, 3)},
     }
@@ -121,6 +120,13 @@ def _overlap_control(overlap: Overlap | None) -> Control:
         )
         return Control("overlap", passed=None, fatal=True, detail=detail)
     return overlap.control()
+
+
+def _size_control(records: Records, membership: Bools) -> Control:
+    units = unit_counts(records, membership)
+    if units is None:
+        return size_control(int(membership.sum()), int((~membership).sum()))
+    return size_control(units["members"], units["nonmembers"], persons=True)
 
 
 def _canonical(
@@ -152,6 +158,7 @@ def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress)
         blind,
         constant_control(
             {name: (shot.scores, shot.inflation) for name, shot in constant.shots.items()},
+            sorted(constant.not_run),
             membership,
             records.unit,
         ),
@@ -175,7 +182,7 @@ def _target(subject: Subject, settings: Settings) -> dict[str, Any]:
         **describe_target(subject.model, subject.records, subject.membership),
         "dataset": subject.dataset,
         "unit": None if subject.records.unit is None else subject.unit,
-        "missing_values": int(missing_rows(subject.records).sum()),
+        "missing_values": missing_values(subject.records),
         "randomized": settings.randomized,
         "prior": settings.prior,
     }
@@ -187,8 +194,9 @@ def _reasons(not_run: dict[str, str]) -> list[dict[str, str]]:
 
 def _table(subject: Subject, battery: Battery, verdict: Verdict) -> RecordTable:
     """One line per record, as the user gave them: members first."""
-    headline = battery.shots.get(verdict.attack or "")
-    flagged = vulnerable(None if headline is None else headline.scores, subject.membership)
+    flagged = np.zeros_like(subject.membership)
+    if verdict.level == "leaks" and verdict.attack is not None:
+        flagged = vulnerable(battery.shots[verdict.attack].scores, subject.membership)
     order = np.lexsort((subject.row, ~subject.membership))
     records = subject.records.take(order)
     return RecordTable.from_parts(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
 
 from leakscope.errors import InputError
 from leakscope.protocols import Attack
@@ -35,11 +38,19 @@ class Settings:
 
     def typed(self) -> str:
         """The settings that are not the defaults, and the seed, as they are typed."""
-        told = []
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if option.name == "attacks" and value is not None:
-                value = [one if isinstance(one, str) else one.name for one in value]
-            if option.name == "seed" or value != option.default:
-                told.append(f"{option.name}={value!r}")
-        return ", ".join(told)
+        changed = {
+            option.name: getattr(self, option.name)
+            for option in fields(self)
+            if getattr(self, option.name) != option.default
+        }
+        return typed(**changed | {"seed": None}) + f"seed={self.seed}"
+
+
+def typed(**options: Any) -> str:
+    """Options as they are typed, each followed by a comma; None is left out."""
+    told = ""
+    for name, value in options.items():
+        if value is not None:
+            plain = value.tolist() if isinstance(value, np.ndarray) else value
+            told += f"{name}={plain!r}, "
+    return told

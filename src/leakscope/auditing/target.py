@@ -27,7 +27,7 @@ def describe_target(model: Model, records: Records, membership: Bools) -> dict[s
         "features": len(records.feature_names),
         "members": int(membership.sum()),
         "nonmembers": int((~membership).sum()),
-        "units": _units(records, membership),
+        "units": unit_counts(records, membership),
         "clipped": _clipped(model, records),
         **_performance(model, records, membership),
     }
@@ -84,7 +84,8 @@ def _clipped(model: Model, records: Records) -> int:
     return count_clipped(model.predict_proba(records.X), class_numbers(model, records.y))
 
 
-def _units(records: Records, membership: Bools) -> dict[str, int] | None:
+def unit_counts(records: Records, membership: Bools) -> dict[str, int] | None:
+    """How many persons are on either side; None where rows have none."""
     if records.unit is None:
         return None
     sides = {"members": membership, "nonmembers": ~membership}

@@ -12,7 +12,7 @@ from dataclasses import replace
 from leakscope.controls import Control
 from leakscope.metrics.intervals import holm
 from leakscope.metrics.outcome import Outcome
-from leakscope.metrics.power import records_to_decide
+from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
 from leakscope.report import Verdict
 
 # One-sided: the lower bound of a two-sided 95 % interval.
@@ -74,47 +74,59 @@ def _no_leak_found(strongest: Outcome, tried: int, limit: float) -> Verdict:
         attack=strongest.attack,
         limit=limit,
         records_to_decide=None,
-        reason=f"The highest upper bound is that of the {strongest.attack} attack, whose advantage "
-        f"is {_told(strongest)}; stronger attacks than these may exist.",
+        reason=f"The {strongest.attack} attack comes nearest to the limit, with an advantage of "
+        f"{_told(strongest)}; stronger attacks than these may exist.",
     )
 
 
 def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limit: float) -> Verdict:
+    if strongest.advantage.high < 0:
+        return _turned(strongest, limit)
     needed = _needed(outcomes, limit)
-    more = (
-        f"about {needed:,} records on each side would decide"
-        if needed is not None
-        else "no number of records would decide at this limit"
-    )
+    more = "" if needed is None else f"; about {needed:,} records on each side would decide"
     return Verdict(
         level="undecided",
-        headline=f"Undecided: these records show no leak, and cannot rule out an advantage above "
-        f"{limit:g}; {more}.",
+        headline="Undecided: these records show no leak, and cannot rule out an advantage above "
+        f"{limit:g}{more}.",
         attack=strongest.attack,
         limit=limit,
         records_to_decide=needed,
         reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: not above 0 "
-        f"after correction for {len(outcomes)} attacks, and not below the limit of {limit:g}.",
+        f"after correction for {len(outcomes)} attacks, and not within the limit of {limit:g}.",
+    )
+
+
+def _turned(strongest: Outcome, limit: float) -> Verdict:
+    """Members look less like members than the others do: more records would not mend that."""
+    return Verdict(
+        level="undecided",
+        headline="Undecided: non-members look more like members than the members do; check that "
+        "the sides are not swapped.",
+        attack=strongest.attack,
+        limit=limit,
+        records_to_decide=None,
+        reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: if the "
+        "sides are not swapped, the model hides its members too well, and an adversary who turns "
+        "the attack round finds them.",
     )
 
 
 def _needed(outcomes: Sequence[Outcome], limit: float) -> int | None:
-    """Records per side with which every attack would be decided, and so the audit."""
-    needed = []
-    for outcome in outcomes:
-        rates = outcome.rates
-        records = records_to_decide(
-            outcome.advantage.value,
-            rates.tpr,
-            rates.fpr,
-            limit,
-            alpha=LEVEL / len(outcomes),
-            overhead=outcome.overhead,
+    """Records per side with which some attack would be above 0, or all within the limit."""
+    leak = [
+        records_to_show_leak(
+            one.rates.tpr, one.rates.fpr, alpha=LEVEL / len(outcomes), overhead=one.overhead
         )
-        if records is None:
-            return None
-        needed.append(records)
-    return max(needed)
+        for one in outcomes
+    ]
+    safe = [
+        records_to_rule_out(one.rates.tpr, one.rates.fpr, limit, overhead=one.overhead)
+        for one in outcomes
+    ]
+    enough = [number for number in leak if number is not None]
+    if None not in safe:
+        enough.append(max(number for number in safe if number is not None))
+    return min(enough, default=None)
 
 
 def _told(outcome: Outcome) -> str:

@@ -35,7 +35,7 @@ class Label(OneNumber):
     """The predicted label alone: the number of the class, or the predicted number."""
 
     name: ClassVar[str] = "label"
-    paper: ClassVar[str] = "Choquette-Choo et al. 2021, section 3"
+    paper: ClassVar[str] = "Choquette-Choo et al. 2021"
     tasks: ClassVar[frozenset[Task]] = BOTH
     needs: ClassVar[frozenset[Ability]] = frozenset({"labels"})
 
@@ -73,7 +73,7 @@ class Loss(OneNumber):
     """The loss of the record: log-loss for classes, squared error for numbers."""
 
     name: ClassVar[str] = "loss"
-    paper: ClassVar[str] = "Yeom et al. 2018, section 3"
+    paper: ClassVar[str] = "Yeom et al. 2018, section 3.2"
     tasks: ClassVar[frozenset[Task]] = BOTH
     needs: ClassVar[frozenset[Ability]] = frozenset({"loss"})
 

@@ -28,7 +28,7 @@ class Robustness(OneNumber):
     """
 
     name: ClassVar[str] = "robustness"
-    paper: ClassVar[str] = "Choquette-Choo et al. 2021, section 3.3"
+    paper: ClassVar[str] = "Choquette-Choo et al. 2021 (robustness to noise)"
     needs: ClassVar[frozenset[Ability]] = frozenset({"labels", "queries"})
 
     copies: int = 8

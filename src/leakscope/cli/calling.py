@@ -22,8 +22,8 @@ from leakscope.cli.tables import read_table
 from leakscope.datasets import load_dataset
 from leakscope.errors import InputError, RecordsError
 from leakscope.models import load_model
-from leakscope.protocols import Model
-from leakscope.recipes.sklearn import SklearnRecipe
+from leakscope.protocols import Model, Recipe
+from leakscope.recipes import train
 from leakscope.records import Records
 from leakscope.report import Report
 
@@ -104,9 +104,9 @@ class Call:
             model = self._trained(recipe, members)
         return leakscope.audit(model, tables[0], tables[1], **columns, **settings)
 
-    def _trained(self, recipe: SklearnRecipe, members: Records) -> Model:
+    def _trained(self, recipe: Recipe, members: Records) -> Model:
         self.steps(f"training {recipe.name} on {len(members):,} members")
-        return recipe.fit(members, self.asked.seed)
+        return train(recipe, members, self.asked.seed)
 
     def _predictions(
         self, files: tuple[Path, Path], groups: list[str], settings: dict[str, Any]

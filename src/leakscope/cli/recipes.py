@@ -10,14 +10,19 @@ from typing import Any
 
 from leakscope.errors import InputError
 from leakscope.models.answers import first_line
-from leakscope.recipes.sklearn import SklearnRecipe, named_recipe
+from leakscope.protocols import Recipe
+from leakscope.recipes import named_recipe
+from leakscope.recipes.sklearn import SklearnRecipe
 
 
-def find_recipe(text: str) -> SklearnRecipe:
+def find_recipe(text: str) -> Recipe:
     """A registered recipe, or that of ``module:attribute``: an estimator, or what makes one."""
     if ":" not in text:
         return named_recipe(text)
     estimator = _imported(text)
+    if hasattr(estimator, "fit_many"):
+        recipe: Recipe = estimator
+        return recipe
     if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
         raise InputError(
             f"The recipe {text!r} is a {type(estimator).__name__}, not an estimator; name an "

@@ -6,7 +6,7 @@ that gives members away: their labels differ, or the attack is at fault.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,12 +35,19 @@ def constant_model(model: Model, records: Records) -> CallableModel:
 
 
 def constant_control(
-    shots: Mapping[str, tuple[Floats, float]], membership: Bools, unit: Labels | None
+    shots: Mapping[str, tuple[Floats, float]],
+    not_run: Sequence[str],
+    membership: Bools,
+    unit: Labels | None,
 ) -> Control:
     """From each attack's scores (n,) on the constant model, with the inflation of their variance.
 
-    None may tell the sides apart, in either sense.
+    None may tell the sides apart, in either sense. not_run: attacks that could not be tried on it.
     """
+    left_out = f" It could not be tried with {', '.join(not_run)}." if not_run else ""
+    if not shots:
+        detail = f"No attack could be tried on a model that says the same of everyone.{left_out}"
+        return Control("constant model", passed=None, fatal=True, detail=detail)
     suspects = []
     for name, (scores, inflation) in sorted(shots.items()):
         area = auc_delong(
@@ -52,17 +59,14 @@ def constant_control(
         )
         if not area.low <= 0.5 <= area.high:
             suspects.append(f"{name} (AUC {area.value:.3f})")
+    told = "On a model that says the same of everyone"
     if suspects:
         return Control(
             "constant model",
             passed=False,
             fatal=True,
-            detail="On a model that says the same of everyone the sides are still told apart by "
-            f"{', '.join(suspects)}: their labels differ in distribution; draw both at random.",
+            detail=f"{told} the sides are still told apart by {', '.join(suspects)}: their labels "
+            f"differ in distribution; draw both at random.{left_out}",
         )
-    return Control(
-        "constant model",
-        passed=True,
-        fatal=True,
-        detail=f"On a model that says the same of everyone, {len(shots)} attacks are at chance.",
-    )
+    detail = f"{told}, {len(shots)} attacks are at chance.{left_out}"
+    return Control("constant model", passed=True, fatal=True, detail=detail)

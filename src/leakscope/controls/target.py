@@ -10,21 +10,23 @@ from leakscope.controls import Control
 from leakscope.metrics.intervals import Interval
 from leakscope.protocols import Floats
 
-FEWEST = 20  # per side: below, halves and fifths of the records cannot hold both sides
+FEWEST = 20  # per side: below, intervals (clustered ones above all) no longer hold what they say
 FEW = 100  # per side: below, hardly any interval is narrow enough to decide
 
 
-def size_control(members: int, nonmembers: int) -> Control:
-    """Whether there are enough records to say anything."""
+def size_control(members: int, nonmembers: int, persons: bool = False) -> Control:
+    """Whether there are enough records to say anything; where rows belong to persons, of these."""
     fewest = min(members, nonmembers)
     sizes = f"{members} members and {nonmembers} non-members"
+    if persons:
+        sizes += ", counted by person,"
     if fewest < FEWEST:
         detail = f"{sizes} are too few: give at least {FEWEST} of each."
         return Control("number of records", passed=False, fatal=True, detail=detail)
     if fewest < FEW:
         detail = f"{sizes} are few: expect wide intervals below {FEW} of each."
         return Control("number of records", passed=False, fatal=False, detail=detail)
-    return Control("number of records", passed=True, fatal=True, detail=f"{sizes}.")
+    return Control("number of records", passed=True, fatal=True, detail=f"{sizes.rstrip(',')}.")
 
 
 def accuracy_control(member: Interval, nonmember: Interval, gap: Interval) -> Control:

@@ -18,7 +18,7 @@ from leakscope.metrics.intervals import (
     wilson,
 )
 from leakscope.metrics.outcome import Outcome, judge
-from leakscope.metrics.power import records_to_decide
+from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
 from leakscope.metrics.rates import Rates, effective_size, excess
 from leakscope.metrics.tails import Rate, tpr_at_fpr
 from leakscope.metrics.thresholds import Threshold, best_threshold
@@ -46,7 +46,8 @@ __all__ = [
     "holm",
     "judge",
     "newcombe",
-    "records_to_decide",
+    "records_to_rule_out",
+    "records_to_show_leak",
     "roc",
     "roc_curve_points",
     "thin",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,6 @@ from leakscope.metrics.rates import Rates
 from leakscope.metrics.samples import check_scores, unit_codes
 from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import Threshold, draw_calibration
-
-__all__ = ["Epsilon", "Outcome", "judge"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ class Outcome:
     groups: tuple[Group, ...]
     rates: Rates
     overhead: float
+    options: Mapping[str, Any] = field(default_factory=dict)
     adjusted_p: float = math.nan
     epsilon_lower: Epsilon | None = None
     epsilon_note: str = ""
@@ -65,6 +64,7 @@ class Outcome:
             "paper": self.paper,
             "summary": self.summary,
             "knowledge": self.knowledge,
+            "options": dict(self.options),
             "auc": self.auc.to_dict(),
             "advantage": self.advantage.to_dict(),
             "accuracy": self.accuracy.to_dict(),
@@ -99,6 +99,7 @@ def judge(
     inflation: float = 1.0,
     prior: float = 0.5,
     models: int = 1,
+    options: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Outcome:
     """Everything there is to say about an attack from its scores (n,), higher for members.
@@ -139,6 +140,7 @@ def judge(
         ppv=result.ppv,
         prior=prior,
         models=models,
+        options=dict(options or {}),
         p_value=result.p_value,
         curve=result.curve,
         histogram=histogram(values, members),

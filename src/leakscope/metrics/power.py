@@ -14,55 +14,71 @@ from leakscope.metrics.intervals import newcombe_ends, quantile_of
 MOST = 10**12
 
 
-def records_to_decide(
-    advantage: float,
+def records_to_show_leak(
+    p1: float, p0: float, *, alpha: float = 0.025, power: float = 0.8, overhead: float = 1.0
+) -> int | None:
+    """Records per side that would put the advantage above 0 with this power, if rates stay.
+
+    ``p1`` and ``p0`` are the shares of members and of non-members called members; ``alpha`` is the
+    one-sided level, after Holm's correction; ``overhead`` is how many actual records make an
+    effective one. None where the advantage is not above 0, so that no number shows it.
+    """
+    margin = _margin(p1, p0, alpha, power, overhead)
+    if p1 <= p0:
+        return None
+    z = float(-ndtri(alpha))
+
+    def shown(n: float) -> bool:
+        return newcombe_ends(p1, n, p0, n, z)[0] - margin / math.sqrt(n) > 0
+
+    return _fewest(shown, overhead)
+
+
+def records_to_rule_out(
     p1: float,
     p0: float,
     limit: float,
-    alpha: float = 0.025,
     *,
     power: float = 0.8,
     overhead: float = 1.0,
     confidence: float = 0.95,
 ) -> int | None:
-    """Records per side that would decide with this power, if the advantage is what was seen.
+    """Records per side that would put the whole interval within ±limit with this power.
 
-    Decided is either that the lower end of Newcombe's interval at the one-sided level ``alpha``
-    (after Holm's correction) is above 0, or that the upper end at ``confidence`` is at most the
-    limit, whichever takes fewer records. ``p1`` and ``p0`` are the rates of members and of
-    non-members called members, which give the spread; ``overhead`` is how many actual records
-    make an effective one. None where the advantage sits at 0 and at the limit, so that no number
-    decides.
+    None where the advantage itself is not within the limit. See ``records_to_show_leak``.
     """
+    margin = _margin(p1, p0, (1 - confidence) / 2, power, overhead)
+    if abs(p1 - p0) >= limit:
+        return None
+    z = quantile_of(confidence)
+
+    def ruled_out(n: float) -> bool:
+        low, high = newcombe_ends(p1, n, p0, n, z)
+        reach = margin / math.sqrt(n)
+        return high + reach <= limit and low - reach >= -limit
+
+    return _fewest(ruled_out, overhead)
+
+
+def _margin(p1: float, p0: float, alpha: float, power: float, overhead: float) -> float:
+    """How far the advantage of one effective record per side may fall short, at this power."""
     if not (0 < alpha < 0.5 and 0.5 <= power < 1 and overhead >= 1):
         raise InputError(
             f"A power needs 0 < alpha < 0.5, 0.5 <= power < 1 and overhead >= 1, "
             f"got {alpha!r}, {power!r} and {overhead!r}"
         )
-    spread = math.sqrt(p1 * (1 - p1) + p0 * (1 - p0))
-    margin = float(ndtri(power)) * spread
-
-    def above_zero(n: float) -> bool:
-        reach = p1 - p0 - newcombe_ends(p1, n, p0, n, float(-ndtri(alpha)))[0]
-        return advantage - reach - margin / math.sqrt(n) > 0
-
-    def within_limit(n: float) -> bool:
-        reach = newcombe_ends(p1, n, p0, n, quantile_of(confidence))[1] - (p1 - p0)
-        return advantage + reach + margin / math.sqrt(n) <= limit
-
-    needed = min(_fewest(above_zero), _fewest(within_limit))
-    return None if needed > MOST else math.ceil(needed * overhead)
+    return float(ndtri(power)) * math.sqrt(p1 * (1 - p1) + p0 * (1 - p0))
 
 
-def _fewest(decides: Callable[[float], bool]) -> int:
-    """The smallest number that decides, given that every larger one does too."""
+def _fewest(decides: Callable[[float], bool], overhead: float) -> int | None:
+    """The smallest number that decides, given that every larger one does too, in actual records."""
     high = 1
     while not decides(high):
         high *= 2
         if high > MOST:
-            return high
+            return None
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if decides(middle) else (middle, high)
-    return high
+    return math.ceil(high * overhead)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
@@ -26,10 +26,10 @@ from sklearn.tree import DecisionTreeClassifier
 from leakscope.errors import ModelError
 from leakscope.models.answers import first_line
 from leakscope.models.sklearn import SklearnModel
-from leakscope.protocols import Model
+from leakscope.protocols import Model, Recipe
 from leakscope.recipes.preprocessing import with_preprocessing
 from leakscope.records import Records
-from leakscope.registry import lookup, register
+from leakscope.registry import register
 
 
 @dataclass(frozen=True)
@@ -82,55 +82,53 @@ def _is_pipeline(estimator: Any) -> bool:
     return inner is not None and _is_pipeline(inner)
 
 
-def named_recipe(name: str) -> SklearnRecipe:
-    """A recipe by its registered name."""
-    make: Callable[[], BaseEstimator] = lookup("recipe", name).thing
-    return SklearnRecipe(name, make(), prepare=True)
-
-
 @register("recipe", "forest")
-def forest() -> BaseEstimator:
+def forest() -> Recipe:
     """A random forest of 100 trees grown to the end, scikit-learn's default."""
-    return RandomForestClassifier(n_jobs=1)
+    return SklearnRecipe("forest", RandomForestClassifier(n_jobs=1), prepare=True)
 
 
 @register("recipe", "tree")
-def tree() -> BaseEstimator:
+def tree() -> Recipe:
     """A decision tree grown to the end."""
-    return DecisionTreeClassifier()
+    return SklearnRecipe("tree", DecisionTreeClassifier(), prepare=True)
 
 
 @register("recipe", "logistic")
-def logistic() -> BaseEstimator:
+def logistic() -> Recipe:
     """Logistic regression with standardized features."""
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return SklearnRecipe(
+        "logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)), prepare=True
+    )
 
 
 @register("recipe", "boosting")
-def boosting() -> BaseEstimator:
+def boosting() -> Recipe:
     """Gradient-boosted trees."""
-    return HistGradientBoostingClassifier()
+    return SklearnRecipe("boosting", HistGradientBoostingClassifier(), prepare=True)
 
 
 @register("recipe", "nearest")
-def nearest() -> BaseEstimator:
+def nearest() -> Recipe:
     """One nearest neighbour: it keeps its training records, and shows it."""
-    return KNeighborsClassifier(n_neighbors=1)
+    return SklearnRecipe("nearest", KNeighborsClassifier(n_neighbors=1), prepare=True)
 
 
 @register("recipe", "network")
-def network() -> BaseEstimator:
+def network() -> Recipe:
     """A small neural network with standardized features, 200 passes over the records at most."""
-    return make_pipeline(StandardScaler(), MLPClassifier(max_iter=200))
+    return SklearnRecipe(
+        "network", make_pipeline(StandardScaler(), MLPClassifier(max_iter=200)), prepare=True
+    )
 
 
 @register("recipe", "forest-regressor")
-def forest_regressor() -> BaseEstimator:
+def forest_regressor() -> Recipe:
     """A random forest that predicts a number."""
-    return RandomForestRegressor(n_jobs=1)
+    return SklearnRecipe("forest-regressor", RandomForestRegressor(n_jobs=1), prepare=True)
 
 
 @register("recipe", "ridge")
-def ridge() -> BaseEstimator:
+def ridge() -> Recipe:
     """Ridge regression with standardized features."""
-    return make_pipeline(StandardScaler(), Ridge())
+    return SklearnRecipe("ridge", make_pipeline(StandardScaler(), Ridge()), prepare=True)

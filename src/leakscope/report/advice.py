@@ -91,9 +91,8 @@ def _stronger(report: Json) -> list[str]:
 def _more_records(verdict: Json, target: Json) -> list[str]:
     if verdict["records_to_decide"] is None:
         return [
-            "More records would not decide it: the advantage is too near the limit of "
-            f"{number(verdict['limit'], 2)}. Reduce the leak and audit again, or decide as if "
-            "the model leaked."
+            "More records would not decide it. Check that members and non-members are not "
+            "swapped, then audit again; if they are not, decide as if the model leaked."
         ]
     have = f"{count(target['members'])} members and {count(target['nonmembers'])} non-members"
     needed = count(verdict["records_to_decide"])
