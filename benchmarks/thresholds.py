@@ -73,7 +73,16 @@ def main() -> None:
     folds = Folds.draw(records.blocks(), membership, 0)
     battery = run_battery(model, records, membership, folds, attacks, 0, silent)
     scored = time.perf_counter() - start
-    judge_battery(battery, records, membership, folds, prior=0.5, randomized=False, delta=1e-5)
+    judge_battery(
+        battery,
+        records,
+        membership,
+        folds,
+        records.blocks(),
+        prior=0.5,
+        randomized=False,
+        delta=1e-5,
+    )
     seconds, megabytes = time.perf_counter() - start, peak_megabytes() - before
     scores = battery.shots["loss"].scores[:PART]
     start = time.perf_counter()

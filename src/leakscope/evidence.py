@@ -28,19 +28,15 @@ class Folds:
     def draw(cls, blocks: NDArray[np.intp], membership: Bools, seed: int) -> Folds:
         """Folds from the blocks of Records.blocks: the same however the records were sorted.
 
-        Each side is dealt out by itself, so that few persons do not all end up in one fold; a
-        block with both (saved predictions that are equal) is dealt apart. Swapping the sides
-        changes nothing.
+        Each side is dealt out by itself, so that few persons do not all end up in one fold, and in
+        the same way whichever side it is, so that swapping the sides changes nothing.
         """
-        size = np.bincount(blocks)
-        members = np.bincount(blocks, weights=membership)
-        kind = (members > 0).astype(np.intp) + (members == size)
-        drawn = np.random.default_rng(seed).permutation(len(size))
-        rank = np.empty(len(size), dtype=np.intp)
-        for one in np.unique(kind):
-            same = np.flatnonzero(kind == one)
-            rank[same[np.argsort(drawn[same])]] = np.arange(len(same))
-        return cls(half=rank[blocks] % 2 == 0, calibration=rank[blocks] % 5 == 0)
+        rank = np.empty(len(blocks), dtype=np.intp)
+        for side in (membership, ~membership):
+            _, own = np.unique(blocks[side], return_inverse=True)
+            deal = np.random.default_rng(seed).permutation(own.max(initial=-1) + 1)
+            rank[side] = deal[own]
+        return cls(half=rank % 2 == 0, calibration=rank % 5 == 0)
 
 
 @dataclass(frozen=True, eq=False)

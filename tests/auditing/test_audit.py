@@ -382,12 +382,16 @@ def test_a_bad_folder_is_refused_before_the_work(forest, sides, tmp_path):
 
 
 def test_the_command_repeats_the_audit(forest, sides, tmp_path):
-    frames = [pd.DataFrame(side.X, columns=list("abcde")).assign(y=side.y) for side in sides]
+    frames = [
+        pd.DataFrame(side.X, columns=list("abcde")).assign(y=side.y, sex=side.groups["sex"])
+        for side in sides
+    ]
+    model = LogisticRegression().fit(frames[0][list("abcde")], frames[0]["y"])
     report = leakscope.audit(
-        forest, *frames, label="y", groups=["a"], attacks=["loss"], limit=0.2, seed=3
+        model, *frames, label="y", groups=["sex"], attacks=["loss"], limit=0.2, seed=3
     )
     assert report.to_dict()["command"] == (
-        "leakscope.audit(model, members, nonmembers, label='y', groups=['a'], attacks=['loss'], "
+        "leakscope.audit(model, members, nonmembers, label='y', groups=['sex'], attacks=['loss'], "
         "limit=0.2, seed=3)"
     )
 
@@ -433,3 +437,28 @@ def test_an_attack_that_cannot_be_judged_is_named(forest, sides, monkeypatch):
     report = valid(leakscope.audit(forest, *sides, attacks=["loss"]))
     assert by_name(report.to_dict()["not_run"])["loss"]["reason"] == "There is a reason."
     assert report.verdict.level == "invalid"
+
+
+def test_groups_are_a_list_of_columns_with_few_values(forest, sides):
+    with pytest.raises(InputError, match=r"The groups are 'sex'; give a list"):
+        leakscope.audit(forest, *sides, groups="sex")
+    many = [
+        Records(side.X, side.y, {"age": np.arange(len(side))}, name=name)
+        for side, name in zip(sides, ("members", "nonmembers"), strict=True)
+    ]
+    with pytest.raises(InputError, match=r"The group 'age' has 400 different values"):
+        leakscope.audit(forest, *many)
+
+
+def test_a_column_the_model_needs_is_named_as_such(sides):
+    frames = [pd.DataFrame(side.X, columns=list("abcde")).assign(y=side.y) for side in sides]
+    model = LogisticRegression().fit(frames[0][list("abcde")], frames[0]["y"])
+    short = [frame.drop(columns="c") for frame in frames]
+    with pytest.raises(InputError, match=r"no column 'c', which the model was trained on"):
+        leakscope.audit(model, *short, label="y")
+
+
+def test_a_leak_within_the_limit_is_said_to_be_small(forest, sides):
+    report = leakscope.audit(forest, *sides, attacks=["label-gap"], limit=0.9)
+    assert report.verdict.level == "leaks"
+    assert "within the limit of 0.9" in report.verdict.reason

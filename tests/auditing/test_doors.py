@@ -258,7 +258,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], Any, dict[str, Any], str]] = {
         logistic_of_table,
         FRAME[["age"]].assign(y=Y),
         {"label": "y"},
-        "The members have no column 'pay'; they have: age, y",
+        "The members have no column 'pay', which the model was trained on; they have: age, y",
     ),
     "no such label": (
         logistic_of_table,

@@ -126,3 +126,50 @@ def test_predictions_are_saved_where_asked_and_a_bad_folder_is_refused_first(sav
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="a file is in the way"):
         leakscope.audit_predictions(*saved, out=tmp_path / "file" / "run")
+
+
+@pytest.fixture(scope="module")
+def of_a_tree(sides):
+    """The predictions of a tree grown to the end: 0 and 1 only, so that many rows are equal."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    members, others = sides
+    tree = DecisionTreeClassifier(random_state=0).fit(members.X, members.y)
+    saved = [tree.predict_proba(members.X), members.y, tree.predict_proba(others.X), others.y]
+    right = (tree.predict(others.X) == others.y).mean()
+    return saved, 1 - right
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_predictions_are_not_equal_records(of_a_tree, seed):
+    """A tree shows only right or wrong: the gap in accuracy is all there is to be had."""
+    saved, gap = of_a_tree
+    report = leakscope.audit_predictions(*saved, seed=seed)
+    assert report.verdict.level == "leaks"
+    assert not {row["attack"] for row in report.to_dict()["not_run"]} & {
+        "gradient-boosting",
+        "loss",
+    }
+    for outcome in report.outcomes:
+        assert outcome["advantage"]["value"] < gap + 0.05
+    assert max(one["advantage"]["value"] for one in report.outcomes) == pytest.approx(gap, abs=0.05)
+
+
+def test_units_of_equal_predictions_stay_apart(of_a_tree):
+    saved, _ = of_a_tree
+    units = {"member_units": np.arange(400) // 2, "nonmember_units": 1000 + np.arange(300) // 2}
+    report = leakscope.audit_predictions(*saved, **units)
+    assert report.verdict.level == "leaks"
+
+
+def test_the_order_of_equal_predictions_and_swapped_sides(of_a_tree):
+    saved, _ = of_a_tree
+    p1, y1, p0, y0 = saved
+    first = {one["attack"]: one for one in leakscope.audit_predictions(*saved).outcomes}
+    rng = np.random.default_rng(0)
+    one, two = rng.permutation(400), rng.permutation(300)
+    shuffled = leakscope.audit_predictions(p1[one], y1[one], p0[two], y0[two])
+    assert {row["attack"]: row for row in shuffled.outcomes} == first
+    for outcome in leakscope.audit_predictions(p0, y0, p1, y1).outcomes:
+        expected = 1 - first[outcome["attack"]]["auc"]["value"]
+        assert outcome["auc"]["value"] == pytest.approx(expected, abs=1e-12)

@@ -143,7 +143,7 @@ UNSEEN: list[tuple[Any, Any, str]] = [
         [0, 1],
         [0, 1, 2],
         "The label 2 in row 2 (counting from 0) of the members is unknown to the "
-        "model, whose classes are 0, 1; drop",
+        "model, whose classes are 0, 1; correct it",
     ),
     ([0, 1], [0, -1, 2], "The label -1 in row 1"),
     ([0, 1], [0.5, 1], "The label 0.5 in row 0"),

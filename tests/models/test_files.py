@@ -13,9 +13,18 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import InputError, UntrustedFileError
 from leakscope.models import as_model, files, load_model
@@ -204,3 +213,25 @@ def test_no_file_and_a_folder(tmp_path: Path) -> None:
         load_model(tmp_path / "none.skops")
     with pytest.raises(InputError, match="is a folder; give the path of a model file"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(3),
+        GradientBoostingClassifier(n_estimators=3),
+        HistGradientBoostingClassifier(max_iter=3),
+        KNeighborsClassifier(),
+        MLPClassifier((3,), max_iter=500, tol=1),
+        CalibratedClassifierCV(DecisionTreeClassifier()),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_what_scikit_learn_made_loads_without_trust(estimator: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.arange(60) % 2
+    estimator.fit(X, y)
+    skops.io.dump(estimator, tmp_path / "model.skops")
+    loaded = load_model(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict_proba(X), estimator.predict_proba(X))

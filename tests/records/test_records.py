@@ -255,3 +255,11 @@ def test_hashing_50_000_records_is_done_once_and_quickly() -> None:
     records = Records(X, np.zeros(50_000))
     assert records.keys() is records.keys()
     assert len(set(records.keys().tolist())) == 50_000
+
+
+def test_equal_rows_can_be_different_records() -> None:
+    X, y = np.zeros((4, 1)), [0, 0, 1, 1]
+    assert Records(X, y).blocks().max() == 1
+    assert Records(X, y).blocks(join_equal=False).tolist() == [0, 1, 2, 3]
+    of_persons = Records(X, y, unit=["b", "b", "a", "c"])
+    assert of_persons.blocks(join_equal=False).tolist() == [1, 1, 0, 2]

@@ -36,8 +36,9 @@ def test_what_no_number_of_records_decides_is_not_sent_to_find_more(
 def test_the_adversary_is_said_to_know_what_it_knows(leak: dict[str, Any]) -> None:
     by_name = {one["attack"]: one for one in leak["outcomes"]}
     told = advice.opening(leak, by_name["loss"])
-    assert told.endswith("(channel: loss) and knows in advance: average training loss.")
-    assert advice.opening(leak, by_name["entropy"]).endswith("and needs no other knowledge.")
+    assert told.endswith("(channel: loss), and knows of the members: average training loss.")
+    told = advice.opening(leak, by_name["entropy"])
+    assert told.endswith("and knows nothing about the members but what its threshold took.")
 
 
 def test_a_control_is_explained_where_it_is_known() -> None:

@@ -20,6 +20,7 @@ from leakscope.records import Records
 from leakscope.records.checks import checked_column, holds_numbers, listed, shown
 
 PROBE = 5  # rows asked about before the long work starts
+MOST_GROUPS = 100  # values of a group column: more are numbers, and no groups
 MOST_VALUES = 200  # and as many different texts of each column, so that an encoder is tried
 
 
@@ -68,6 +69,8 @@ def enter_records(
 
     features: the names a model has for its columns, taken from a table that may have more.
     """
+    if isinstance(groups, str):
+        raise InputError(f"The groups are {groups!r}; give a list of names, such as [{groups!r}]")
     if isinstance(data, Records):
         return _with_groups(data, side, groups, unit)
     if isinstance(data, pd.DataFrame):
@@ -102,6 +105,12 @@ def _from_frame(
     features: Sequence[str] | None,
 ) -> Records:
     columns = None if features is None else matching_columns(features, frame)
+    for column in columns or ():
+        if column not in frame.columns:
+            raise InputError(
+                f"The {side} have no column {column!r}, which the model was trained on; they have: "
+                f"{listed(frame.columns)}"
+            )
     return Records.from_frame(
         frame, label, groups=groups or (), unit=unit, features=columns, name=side
     )
@@ -125,6 +134,12 @@ def _with_groups(
 
 def check_side(model: Model, records: Records) -> None:
     """Refuse records the model cannot answer for, naming the column and the row."""
+    for name, values in records.groups.items():
+        if (found := len(set(values))) > MOST_GROUPS:
+            raise InputError(
+                f"The group {name!r} has {found} different values among {len(records)} "
+                f"{records.name}, where {MOST_GROUPS} at most can be told apart; give bands of it"
+            )
     if "queries" in model.abilities:
         _probe_features(model, records)
     if model.task == "regression":

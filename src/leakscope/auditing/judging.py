@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.auditing.battery import Battery, Shot
 from leakscope.errors import LeakscopeError
@@ -26,14 +27,15 @@ def judge_battery(
     records: Records,
     membership: Bools,
     folds: Folds,
+    blocks: NDArray[np.intp],
     *,
     prior: float,
     randomized: bool,
     delta: float,
 ) -> tuple[list[Outcome], dict[str, str]]:
-    """An outcome for each attack that ran, strongest advantage first; why others have none."""
+    """An outcome for each attack that ran, the surest advantage first; why others have none."""
     # A record that stands there twice got one coin for both: it cannot bound ε for one.
-    _, first, copies = np.unique(records.blocks(), return_index=True, return_counts=True)
+    _, first, copies = np.unique(blocks, return_index=True, return_counts=True)
     alone = np.sort(first[copies == 1])
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
@@ -47,7 +49,7 @@ def judge_battery(
             failed[name] = str(reason)
         else:
             outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
-    return sorted(outcomes, key=lambda one: -one.advantage.value), failed
+    return sorted(outcomes, key=lambda one: -one.advantage.low), failed
 
 
 def _why_no_epsilon(shot: Shot, records: Records, randomized: bool) -> str:

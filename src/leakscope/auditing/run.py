@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import leakscope
 from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
@@ -67,16 +68,20 @@ def run_audit(
         kept = np.flatnonzero(~overlap.found)
     records, membership, row = _canonical(members, nonmembers, kept)
     controls = [_overlap_control(overlap), _size_control(records, membership)]
-    folds = Folds.draw(records.blocks(), membership, settings.seed)
+    # Equal predictions are not equal records.
+    blocks = records.blocks(join_equal=_has_features(model))
+    folds = Folds.draw(blocks, membership, settings.seed)
     subject = Subject(Remembering(model), records, membership, folds, row, dataset, unit or "unit")
     battery, outcomes = Battery({}, {}), list[Outcome]()
     void = next((control for control in controls if control.voids), None)
     if void is not None:
         not_run |= {attack.name: f"The control of the {void.name} failed." for attack in chosen}
     else:
-        battery = run_battery(
-            subject.model, records, membership, folds, chosen, settings.seed, progress
-        )
+        with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
+            battery = run_battery(
+                subject.model, records, membership, folds, chosen, settings.seed, progress
+            )
+            checks = _controls(subject, battery, settings.seed, progress)
         # Taking out non-members that are members too undoes the coin that put them there.
         randomized = settings.randomized and len(kept) == len(nonmembers)
         judged, failed = judge_battery(
@@ -84,12 +89,13 @@ def run_audit(
             records,
             membership,
             folds,
+            blocks,
             prior=settings.prior,
             randomized=randomized,
             delta=settings.delta,
         )
         outcomes, not_run = adjust(judged), not_run | battery.not_run | failed
-        controls += _controls(subject, battery, settings.seed, progress)
+        controls += checks
     verdict = decide(outcomes, controls, settings.limit)
     report = {
         **_heading(command, settings),
@@ -106,11 +112,15 @@ def run_audit(
 
 
 def _overlap(model: Model, members: Records, nonmembers: Records, limit: float) -> Overlap | None:
-    """None where there is nothing to compare: equal predictions are not equal records."""
-    has_features = "queries" in model.abilities
-    if not has_features and members.unit is None:
+    """None where there is nothing to compare."""
+    if not _has_features(model) and members.unit is None:
         return None
-    return find_overlap(members, nonmembers, limit, by_features=has_features)
+    return find_overlap(members, nonmembers, limit, by_features=_has_features(model))
+
+
+def _has_features(model: Model) -> bool:
+    """Whether records are more than the predictions saved for them."""
+    return "queries" in model.abilities
 
 
 def _overlap_control(overlap: Overlap | None) -> Control:
@@ -135,14 +145,14 @@ def _canonical(
     """Both sides as one pool in canonical order, with membership and rows in the user's input."""
     records, membership = pool(members, nonmembers.take(kept))
     row = np.concatenate([np.arange(len(members)), kept])
-    order = records.canonical_order()
+    order = records.canonical_order(membership)
     return records.take(order), membership[order], row[order]
 
 
 def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress) -> list[Control]:
     model, records, membership = subject.model, subject.records, subject.membership
     progress("blind baseline", 0, 2)
-    if "queries" in model.abilities:
+    if _has_features(model):
         blind = blind_control(records, membership, subject.folds, seed)
     else:
         detail = (

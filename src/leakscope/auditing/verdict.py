@@ -55,6 +55,8 @@ def decide(outcomes: Sequence[Outcome], controls: Sequence[Control], limit: floa
 
 def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
     right = round(100 * best.accuracy.value)
+    within = best.advantage.high <= limit
+    small = f"; it is real, and within the limit of {limit:g}" if within else ""
     return Verdict(
         level="leaks",
         headline=f"This model gives its training records away: the {best.attack} attack is right "
@@ -63,7 +65,7 @@ def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
         limit=limit,
         records_to_decide=None,
         reason=f"The {best.attack} attack has an advantage of {_told(best)}, above 0 after "
-        f"correction for {tried} attacks (adjusted p {_at_least(best.adjusted_p)}).",
+        f"correction for {tried} attacks (adjusted p {_at_least(best.adjusted_p)}){small}.",
     )
 
 

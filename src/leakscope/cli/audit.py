@@ -17,7 +17,8 @@ def audit_command(session: Session, asked: AuditOptions) -> None:
     """Audit a model: find out who can tell that a record was used to train it.
 
     Without options it is a random forest, trained on half of 4,000 records
-    of the bundled Adult data.
+    of the bundled Adult data. The exit code is 0 for a finished audit,
+    whatever the verdict, and 2 for an error.
 
     [bold]leakscope audit --dataset digits --recipe nearest[/bold]
 

@@ -106,7 +106,7 @@ def class_numbers(model: Model, y: Labels, name: str = "records") -> NDArray[np.
         known = listed(shown(label) for label in classes)
         raise RecordsError(
             f"The label {shown(y[row])} in row {row} (counting from 0) of the {name} is unknown to "
-            f"{model.name}, whose classes are {known}; drop such rows or correct the label"
+            f"{model.name}, whose classes are {known}; correct it, or name the column of the labels"
         )
     return np.asarray(numbers, dtype=np.int64)
 

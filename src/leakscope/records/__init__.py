@@ -164,22 +164,30 @@ class Records:
         keys.flags.writeable = False
         return keys
 
-    def canonical_order(self) -> NDArray[np.intp]:
+    def canonical_order(self, side: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
         """An order of the records that does not depend on the order they came in.
 
         Everything random or inexact (folds, noise, sums) is done in this order, so that an audit
-        gives the same numbers however its input was sorted.
+        gives the same numbers however its input was sorted. Of equal records on both sides (n,),
+        as saved predictions may be, those of the side with the smaller keys come first: which
+        side is called which does not matter either.
         """
         ties = [numbered(self.groups[name]) for name in sorted(self.groups)]
         if self.unit is not None:
             ties.append(numbered(self.unit))
+        if side is not None:
+            smaller = np.sort(self.keys()[side]).tobytes() < np.sort(self.keys()[~side]).tobytes()
+            ties.append((side ^ smaller).astype(np.intp))
         return np.lexsort((*ties, self.keys()))
 
-    def blocks(self) -> NDArray[np.intp]:
+    def blocks(self, *, join_equal: bool = True) -> NDArray[np.intp]:
         """What must stay together, (n,): 0, 1, … one number per distinct record.
 
         With units, a block is all records of a unit, joined with the units of equal records.
+        Without join_equal, equal rows are different records, as saved predictions are.
         """
+        if not join_equal:
+            return np.arange(len(self)) if self.unit is None else numbered(self.unit)
         distinct = numbered(self.keys())
         return distinct if self.unit is None else joined_blocks(distinct, numbered(self.unit))
 

@@ -111,10 +111,14 @@ def opening(report: Json, strongest: Json | None) -> str:
         "No attack is shown to work. These figures are those of the one that came closest,",
     )
     knows = strongest["knowledge"]
-    also = "and needs no other knowledge" if knows == "none" else f"and knows in advance: {knows}"
+    also = (
+        "nothing about the members but what its threshold took"
+        if knows == "none"
+        else f"of the members: {knows}"
+    )
     return (
-        f"{start} {strongest['attack']}. Its adversary sees what the model gives out "
-        f"(channel: {strongest['channel']}) {also}."
+        f"{start} {strongest['attack']}. Its adversary holds a record with its true label, sees "
+        f"what the model says of it (channel: {strongest['channel']}), and knows {also}."
     )
 
 
