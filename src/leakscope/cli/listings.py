@@ -28,7 +28,13 @@ def datasets_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
     from leakscope.datasets import describe_datasets
 
     rows = [asdict(card) for card in describe_datasets()]
-    headings = {"name": "data set", "summary": "what it is", "paper": "paper", "license": "license"}
+    headings = {
+        "name": "data set",
+        "summary": "what it is",
+        "files": "needs",
+        "paper": "paper",
+        "license": "license",
+    }
     _show(ctx.ensure_object(Session), rows, headings, as_json)
 
 
@@ -108,4 +114,4 @@ def _two_cells(told: Mapping[str, str], headings: Mapping[str, str]) -> tuple[Te
 
 
 def _told(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return ", ".join(value) if isinstance(value, list | tuple) else str(value)
