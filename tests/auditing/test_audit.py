@@ -150,8 +150,10 @@ def test_records_that_are_on_both_sides_are_taken_out(forest, sides):
     y = np.concatenate([others.y, members.y[:5]])
     report = leakscope.audit(forest, (members.X, members.y), (X, y), attacks=["loss"])
     assert report.to_dict()["target"]["nonmembers"] == 300
+    assert report.to_dict()["target"]["members"] == 395
     assert "5 of 305" in controls(report)["overlap"]["detail"]
-    plain = leakscope.audit(forest, (members.X, members.y), (others.X, others.y), attacks=["loss"])
+    rest = (members.X[5:], members.y[5:])
+    plain = leakscope.audit(forest, rest, (others.X, others.y), attacks=["loss"])
     assert report.outcomes[0]["auc"] == plain.outcomes[0]["auc"]
 
 
@@ -174,7 +176,7 @@ def test_two_rows_of_one_patient_on_two_sides_are_found():
     model = LogisticRegression().fit(members[["a", "b", "c"]], members["sick"])
     report = valid(leakscope.audit(model, members, others, label="sick", unit="patient"))
     assert "1 of a person who is also a member" in controls(report)["overlap"]["detail"]
-    assert report.to_dict()["target"]["units"] == {"members": 151, "nonmembers": 149}
+    assert report.to_dict()["target"]["units"] == {"members": 150, "nonmembers": 149}
     assert report.to_dict()["target"]["unit"] == "patient"
 
 
@@ -280,6 +282,10 @@ def test_missing_values_pass_where_the_model_takes_them_and_are_said():
     ("option", "value"),
     [
         ("limit", 0.0),
+        ("limit", "0.1"),
+        ("max_overlap", None),
+        ("seed", 1.5),
+        ("seed", None),
         ("limit", 1.5),
         ("prior", 0.0),
         ("delta", 1.0),
@@ -462,3 +468,61 @@ def test_a_leak_within_the_limit_is_said_to_be_small(forest, sides):
     report = leakscope.audit(forest, *sides, attacks=["label-gap"], limit=0.9)
     assert report.verdict.level == "leaks"
     assert "within the limit of 0.9" in report.verdict.reason
+
+
+def test_equal_rows_of_one_side_count_together():
+    """Each record five times: the intervals are those of the distinct records."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+
+    def model(Z):
+        return 1 / (1 + np.exp(-Z[:, 0]))
+
+    def sides_of(times):
+        rows = Records(np.repeat(X, times, axis=0), np.repeat(y, times))
+        return rows.coin_split(0)
+
+    once, often = (
+        leakscope.audit(model, *sides_of(times), attacks=["loss"]).outcomes[0]["auc"]
+        for times in (1, 5)
+    )
+    assert often["value"] == pytest.approx(once["value"], abs=1e-12)
+    assert often["high"] - often["low"] == pytest.approx(once["high"] - once["low"], rel=0.05)
+
+
+def test_the_order_of_columns_hides_no_overlap():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    y = np.arange(300) % 2
+
+    def model(Z):
+        return 1 / (1 + np.exp(-Z["a"].to_numpy()))
+
+    report = leakscope.audit(model, (X, y), (X[["c", "a", "b"]], y))
+    assert report.verdict.level == "invalid"
+
+
+def test_members_that_are_less_sure_are_no_reassurance():
+    rng = np.random.default_rng(1)
+
+    def side(mean):
+        y = rng.integers(0, 2, 500)
+        sure = rng.beta(20 * mean, 20 * (1 - mean), 500)
+        return np.where(y[:, None] == np.arange(2), sure[:, None], 1 - sure[:, None]), y
+
+    report = leakscope.audit_predictions(
+        *side(0.75), *side(0.9), attacks=["confidence", "entropy", "modified-entropy"]
+    )
+    assert report.verdict.level == "undecided"
+    assert "swapped" in report.verdict.headline
+
+
+def test_a_bound_on_epsilon_needs_records_that_stand_alone(forest, sides):
+    twice = [
+        Records(np.repeat(side.X, 2, axis=0), np.repeat(side.y, 2), name=side.name)
+        for side in sides
+    ]
+    report = valid(leakscope.audit(forest, *twice, attacks=["loss"], randomized=True))
+    assert report.outcomes[0]["epsilon_lower"] is None
+    assert "more than once" in report.outcomes[0]["epsilon_note"]

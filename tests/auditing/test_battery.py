@@ -106,3 +106,8 @@ def test_two_attacks_of_one_name_are_refused():
 def test_an_attack_whose_channel_was_not_asked_for_is_named():
     _, left_out = choose_attacks(["label-gap", Odd()], ["label"])
     assert left_out["odd"] == "Its channel 'loss' was not asked for."
+
+
+def test_a_class_in_place_of_an_attack_is_refused():
+    with pytest.raises(InputError, match=r"is a class; give Odd\(\)"):
+        choose_attacks([Odd], None)

@@ -96,3 +96,20 @@ def test_blocks_of_unequal_size_may_leave_a_side_empty():
     auc, p = _permutation_test(np.arange(10.0), blocks == 0, blocks, 0)
     assert auc == 0.0
     assert 0 < p <= 1
+
+
+def test_one_giveaway_among_thousands_of_features_is_seen():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3000)), rng.integers(0, 2, 600)
+    membership = np.arange(600) % 2 == 0
+    assert run(Records(X, y), membership).passed
+    X[:, 7] = membership
+    assert run(Records(X, y), membership).passed is False
+
+
+def test_spans_of_time_and_huge_numbers_are_no_obstacle():
+    X, y, membership = population()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["span"] = pd.to_timedelta(np.arange(600), unit="h")
+    frame["huge"] = X[:, 0] * 1e300
+    assert run(Records(frame, y), membership).passed

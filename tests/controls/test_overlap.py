@@ -97,3 +97,29 @@ def test_more_than_the_limit_is_refused():
     assert control.voids
     assert "11 of 200 non-members (5.5%)" in control.detail
     assert not find_overlap(members, Records(X, y), limit=0.1).refused
+
+
+def test_different_texts_whole_numbers_and_odd_values_are_not_joined():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    texts = pd.DataFrame({"text": [f"r{number}" for number in range(2 * n)]})
+    y = np.arange(2 * n) % 2
+    half = np.arange(2 * n) < n
+    assert not find_overlap(
+        Records(texts[half], y[half]), Records(texts[~half], y[~half])
+    ).found.any()
+    seconds = 1_700_000_000 + rng.permutation(4000)[:, None].astype(float)
+    for X in (seconds, rng.normal(size=(4000, 1)), rng.normal(size=(4000, 1)) * 1e-8):
+        for odd in (X[5, 0], 1e20, np.nan):
+            X[5] = odd
+            label = np.zeros(2000)
+            found = find_overlap(Records(X[:2000], label), Records(X[2000:], label)).found
+            assert found.mean() < 0.005
+
+
+def test_records_on_both_sides_are_named_on_both():
+    members, others = sides()
+    X, y = others.X.copy(), others.y.copy()
+    X[[3, 77]], y[[3, 77]] = members.X[[150, 2]] * (1 + 1e-8), members.y[[150, 2]]
+    found = find_overlap(members, Records(X, y))
+    assert np.flatnonzero(found.members).tolist() == [2, 150]

@@ -14,6 +14,7 @@ from leakscope.metrics.intervals import (
     advantage_p_value,
     auc_interval,
     binomial,
+    fisher_p_value,
     holm,
     newcombe,
     quantile_of,
@@ -208,3 +209,14 @@ def test_holm_by_hand_and_without_what_was_no_test():
 def test_binomial_probabilities_are_those_of_scipy(n, chance):
     counts = np.unique(np.clip(np.arange(-300, 300) + int(n * chance), 0, n))
     assert binomial(counts, n, chance) == pytest.approx(binom.pmf(counts, n, chance), rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    "table", [(3, 10, 1, 12), (10, 10, 0, 10), (0, 5, 5, 5), (40, 50, 900, 1000), (0, 4, 0, 9)]
+)
+def test_fisher_agrees_with_scipy(table):
+    from scipy.stats import fisher_exact
+
+    hits1, n1, hits0, n0 = table
+    expected = fisher_exact([[hits1, n1 - hits1], [hits0, n0 - hits0]], alternative="greater")
+    assert fisher_p_value(*table) == pytest.approx(expected.pvalue, rel=1e-9)

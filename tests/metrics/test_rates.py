@@ -115,3 +115,22 @@ def test_the_largest_excess_has_a_p_value():
     interval, p = excess(Rates(1, 0, 1e4, 1e4), Rates(0, 1, 1e4, 1e4))
     assert interval.value == 2
     assert p < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("n1", "n0", "rate"), [(5000, 20, 0.995), (5000, 100, 0.999), (2000, 100, 0.995), (60, 60, 0.5)]
+)
+def test_the_p_value_keeps_its_level_on_unequal_sides_with_rare_errors(n1, n0, rate):
+    """By enumeration of the smaller side and of the likely counts of the larger one."""
+    from scipy.stats import binom
+
+    for level in (0.025, 0.025 / 8):
+        wrong = 0.0
+        low, high = binom.ppf([1e-6, 1 - 1e-6], n1, rate).astype(int)
+        for hits1 in np.unique(np.linspace(low, high, 40).astype(int)):
+            step = (high - low) / 39 if high - low > 39 else 1
+            for hits0 in range(n0 + 1):
+                chance = binom.pmf(hits0, n0, rate) * binom.pmf(hits1, n1, rate) * step
+                if chance > 1e-9 and Rates(hits1 / n1, hits0 / n0, n1, n0).p_value <= level:
+                    wrong += chance
+        assert wrong <= 1.35 * level  # Newcombe's own level where no cell is small

@@ -64,6 +64,8 @@ def choose_attacks(
     asked: dict[str, Attack] = {}
     for one in _every() if attacks is None else attacks:
         attack = lookup("attack", one).thing() if isinstance(one, str) else one
+        if isinstance(attack, type):
+            raise InputError(f"The attack {attack.__name__} is a class; give {attack.__name__}()")
         if attack.name in asked:
             raise InputError(
                 f"Two attacks are named {attack.name!r}, and a result must keep its name; "

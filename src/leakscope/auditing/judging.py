@@ -19,6 +19,9 @@ from leakscope.records import Records
 
 NOT_RANDOMIZED = "Membership was not drawn by a fair coin per record, which a bound on ε needs."
 TAUGHT = "The attack was taught by members, which the one-run bound on ε does not allow."
+EQUAL = (
+    "Every record of a side stands there more than once: a bound on ε would need a coin for each."
+)
 BY_UNIT = "Rows belong to persons: a bound on ε would need a coin per row."
 
 
@@ -27,21 +30,21 @@ def judge_battery(
     records: Records,
     membership: Bools,
     folds: Folds,
-    blocks: NDArray[np.intp],
+    clusters: NDArray[np.intp] | None,
     *,
     prior: float,
     randomized: bool,
     delta: float,
 ) -> tuple[list[Outcome], dict[str, str]]:
     """An outcome for each attack that ran, the surest advantage first; why others have none."""
-    # A record that stands there twice got one coin for both: it cannot bound ε for one.
-    _, first, copies = np.unique(blocks, return_index=True, return_counts=True)
-    alone = np.sort(first[copies == 1])
+    alone = _alone(clusters, membership)
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
         try:
-            outcome = _judge(shot, records, membership, folds, prior)
+            outcome = _judge(shot, records, membership, folds, clusters, prior)
             note = _why_no_epsilon(shot, records, randomized)
+            if not note and len(set(membership[alone])) < 2:
+                note = EQUAL
             bound: Epsilon | None = None
             if not note:
                 bound = epsilon_lower_bound(shot.scores[alone], membership[alone], delta=delta)
@@ -60,7 +63,22 @@ def _why_no_epsilon(shot: Shot, records: Records, randomized: bool) -> str:
     return TAUGHT if shot.taught else ""
 
 
-def _judge(shot: Shot, records: Records, membership: Bools, folds: Folds, prior: float) -> Outcome:
+def _alone(clusters: NDArray[np.intp] | None, membership: Bools) -> NDArray[np.intp]:
+    """The records that stand alone: one that is there twice got one coin for both."""
+    if clusters is None:
+        return np.arange(len(membership))
+    _, first, copies = np.unique(clusters, return_index=True, return_counts=True)
+    return np.sort(first[copies == 1])
+
+
+def _judge(
+    shot: Shot,
+    records: Records,
+    membership: Bools,
+    folds: Folds,
+    clusters: NDArray[np.intp] | None,
+    prior: float,
+) -> Outcome:
     attack = shot.attack
     source = None
     if shot.threshold is not None:
@@ -77,7 +95,7 @@ def _judge(shot: Shot, records: Records, membership: Bools, folds: Folds, prior:
         threshold=shot.threshold,
         threshold_source=source,
         calibration=folds.calibration,
-        unit=records.unit,
+        unit=clusters,
         groups=records.groups,
         inflation=shot.inflation,
         prior=prior,

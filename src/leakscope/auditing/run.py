@@ -36,6 +36,7 @@ from leakscope.report.build import SCHEMA_VERSION
 class Subject:
     """What is audited: a model that remembers its answers, and the pool in canonical order.
 
+    clusters (n,): rows that count together, of one person or equal; None where each stands alone.
     row (n,): the record's position in the user's input, on its side. The names are for the report.
     """
 
@@ -43,6 +44,7 @@ class Subject:
     records: Records
     membership: Bools
     folds: Folds
+    clusters: NDArray[np.intp] | None
     row: NDArray[np.intp]
     dataset: str | None
     unit: str | None
@@ -62,16 +64,27 @@ def run_audit(
     """The audit of one model; both sides have passed the door."""
     started = time.monotonic()
     chosen, not_run = choose_attacks(settings.attacks, settings.channels)
+    nonmembers = nonmembers.in_the_columns_of(members)
     overlap = _overlap(model, members, nonmembers, settings.max_overlap)
-    kept = np.arange(len(nonmembers))
+    kept = (np.arange(len(members)), np.arange(len(nonmembers)))
     if overlap is not None and not overlap.refused:
-        kept = np.flatnonzero(~overlap.found)
-    records, membership, row = _canonical(members, nonmembers, kept)
+        kept = (np.flatnonzero(~overlap.members), np.flatnonzero(~overlap.found))
+    records, membership, row = _canonical(members, nonmembers, *kept)
     controls = [_overlap_control(overlap), _size_control(records, membership)]
     # Equal predictions are not equal records.
     blocks = records.blocks(join_equal=_has_features(model))
     folds = Folds.draw(blocks, membership, settings.seed)
-    subject = Subject(Remembering(model), records, membership, folds, row, dataset, unit or "unit")
+    subject = Subject(
+        Remembering(model),
+        records,
+        membership,
+        folds,
+        # Equal records answer alike: as long as some are, they count together.
+        blocks if blocks.max() + 1 < len(records) else None,
+        row,
+        dataset,
+        unit or "unit",
+    )
     battery, outcomes = Battery({}, {}), list[Outcome]()
     void = next((control for control in controls if control.voids), None)
     if void is not None:
@@ -82,14 +95,14 @@ def run_audit(
                 subject.model, records, membership, folds, chosen, settings.seed, progress
             )
             checks = _controls(subject, battery, settings.seed, progress)
-        # Taking out non-members that are members too undoes the coin that put them there.
-        randomized = settings.randomized and len(kept) == len(nonmembers)
+        # Taking out records that are on both sides undoes the coin that put them there.
+        randomized = settings.randomized and len(kept[1]) == len(nonmembers)
         judged, failed = judge_battery(
             battery,
             records,
             membership,
             folds,
-            blocks,
+            subject.clusters,
             prior=settings.prior,
             randomized=randomized,
             delta=settings.delta,
@@ -140,11 +153,14 @@ def _size_control(records: Records, membership: Bools) -> Control:
 
 
 def _canonical(
-    members: Records, nonmembers: Records, kept: NDArray[np.intp]
+    members: Records,
+    nonmembers: Records,
+    kept_members: NDArray[np.intp],
+    kept_nonmembers: NDArray[np.intp],
 ) -> tuple[Records, Bools, NDArray[np.intp]]:
     """Both sides as one pool in canonical order, with membership and rows in the user's input."""
-    records, membership = pool(members, nonmembers.take(kept))
-    row = np.concatenate([np.arange(len(members)), kept])
+    records, membership = pool(members.take(kept_members), nonmembers.take(kept_nonmembers))
+    row = np.concatenate([kept_members, kept_nonmembers])
     order = records.canonical_order(membership)
     return records.take(order), membership[order], row[order]
 
@@ -170,10 +186,10 @@ def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress)
             {name: (shot.scores, shot.inflation) for name, shot in constant.shots.items()},
             sorted(constant.not_run),
             membership,
-            records.unit,
+            subject.clusters,
         ),
         variation_control({name: shot.scores for name, shot in battery.shots.items()}),
-        target_control(model, records, membership),
+        target_control(model, records, membership, subject.clusters),
     ]
 
 
@@ -189,7 +205,7 @@ def _heading(command: str, settings: Settings) -> dict[str, Any]:
 
 def _target(subject: Subject, settings: Settings) -> dict[str, Any]:
     return {
-        **describe_target(subject.model, subject.records, subject.membership),
+        **describe_target(subject.model, subject.records, subject.membership, subject.clusters),
         "dataset": subject.dataset,
         "unit": None if subject.records.unit is None else subject.unit,
         "missing_values": missing_values(subject.records),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ class Settings:
         """Refuse settings that make no sense."""
         for name in ("limit", "prior", "delta"):
             value = getattr(self, name)
-            if not 0 < value < 1:
+            if not _is_number(value) or not 0 < value < 1:
                 raise InputError(f"The {name} is {value!r}; choose a number between 0 and 1")
-        if not 0 <= self.max_overlap <= 1:
+        if not _is_number(self.max_overlap) or not 0 <= self.max_overlap <= 1:
             raise InputError(f"The max_overlap is {self.max_overlap!r}; choose a share from 0 to 1")
-        if not 0 <= self.seed < 2**32:
+        if not _is_number(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InputError(f"The seed is {self.seed!r}; choose a whole number from 0 to 2³² − 1")
 
     def typed(self) -> str:
@@ -44,6 +45,10 @@ class Settings:
             if getattr(self, option.name) != option.default
         }
         return typed(**changed | {"seed": None}) + f"seed={self.seed}"
+
+
+def _is_number(value: Any, kind: type = Real) -> bool:
+    return isinstance(value, kind)
 
 
 def typed(**options: Any) -> str:

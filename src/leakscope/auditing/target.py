@@ -17,8 +17,12 @@ from leakscope.probabilities import count_clipped
 from leakscope.protocols import Bools, Model
 from leakscope.records import Records
 
+Clusters = NDArray[np.intp] | None
 
-def describe_target(model: Model, records: Records, membership: Bools) -> dict[str, Any]:
+
+def describe_target(
+    model: Model, records: Records, membership: Bools, clusters: Clusters
+) -> dict[str, Any]:
     """The part of the report about the target, apart from what the user said of it."""
     return {
         "model": model.name,
@@ -29,34 +33,39 @@ def describe_target(model: Model, records: Records, membership: Bools) -> dict[s
         "nonmembers": int((~membership).sum()),
         "units": unit_counts(records, membership),
         "clipped": _clipped(model, records),
-        **_performance(model, records, membership),
+        **_performance(model, records, membership, clusters),
     }
 
 
-def target_control(model: Model, records: Records, membership: Bools) -> Control:
+def target_control(
+    model: Model, records: Records, membership: Bools, clusters: Clusters
+) -> Control:
     """How well the target does on either side."""
     if model.task == "regression":
         return error_control(*_errors(model, records, membership))
-    return accuracy_control(*_accuracies(model, records, membership))
+    return accuracy_control(*_accuracies(model, records, membership, clusters))
 
 
-def _performance(model: Model, records: Records, membership: Bools) -> dict[str, Any]:
+def _performance(
+    model: Model, records: Records, membership: Bools, clusters: Clusters
+) -> dict[str, Any]:
     accuracies = ("member_accuracy", "nonmember_accuracy", "gap")
     errors = ("member_error", "nonmember_error")
     if model.task == "regression":
         found = zip(errors, _errors(model, records, membership), strict=True)
         return dict.fromkeys(accuracies) | dict(found)
-    intervals = zip(accuracies, _accuracies(model, records, membership), strict=True)
+    found_accuracies = _accuracies(model, records, membership, clusters)
+    intervals = zip(accuracies, found_accuracies, strict=True)
     return {name: one.to_dict() for name, one in intervals} | dict.fromkeys(errors)
 
 
 def _accuracies(
-    model: Model, records: Records, membership: Bools
+    model: Model, records: Records, membership: Bools, clusters: Clusters
 ) -> tuple[Interval, Interval, Interval]:
     """Accuracy on members, on non-members, and the gap between them."""
     truth = class_numbers(model, records.y)
     right = class_numbers(model, model.predict(records.X)) == truth
-    rates = Rates.count(right, membership, _clusters(records, membership))
+    rates = Rates.count(right, membership, _one_sided(clusters, membership))
     return (
         wilson(rates.tpr * rates.members, rates.members),
         wilson(rates.fpr * rates.nonmembers, rates.nonmembers),
@@ -70,12 +79,11 @@ def _errors(model: Model, records: Records, membership: Bools) -> tuple[float, f
     return float(np.sqrt(loss[membership].mean())), float(np.sqrt(loss[~membership].mean()))
 
 
-def _clusters(records: Records, membership: Bools) -> NDArray[np.intp] | None:
-    """Unit codes, (n,); none where a unit is on both sides: the audit is then refused anyway."""
-    unit = records.unit
-    if unit is None or np.isin(unit[membership], unit[~membership]).any():
+def _one_sided(clusters: Clusters, membership: Bools) -> Clusters:
+    """The clusters, or none where one is on both sides: the audit is then refused anyway."""
+    if clusters is None or np.isin(clusters[membership], clusters[~membership]).any():
         return None
-    return unit_codes(unit, membership)
+    return unit_codes(clusters, membership)
 
 
 def _clipped(model: Model, records: Records) -> int:

@@ -46,7 +46,11 @@ def decide(outcomes: Sequence[Outcome], controls: Sequence[Control], limit: floa
     leaking = [outcome for outcome in outcomes if outcome.adjusted_p <= LEVEL]
     if leaking:
         return _leaks(max(leaking, key=lambda one: one.advantage.low), len(outcomes), limit)
-    # An attack that is wrong too often is right when turned round: no leak is two-sided.
+    # An attack that is wrong too often is right when turned round: no leak is two-sided. Its
+    # threshold may have retreated to where nobody is called a member, which the area still sees.
+    turned = [outcome for outcome in outcomes if 1 - 2 * outcome.auc.high > limit]
+    if turned:
+        return _turned(min(turned, key=lambda one: one.auc.high), limit)
     strongest = max(outcomes, key=lambda one: max(one.advantage.high, -one.advantage.low))
     if strongest.advantage.high <= limit and strongest.advantage.low >= -limit:
         return _no_leak_found(strongest, len(outcomes), limit)

@@ -24,10 +24,12 @@ from leakscope.controls import Control
 from leakscope.evidence import Folds
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
+from leakscope.records.checks import as_floats, holds_numbers
 
 LEVEL = 0.001
 PERMUTATIONS = 4999
 MOST_RECORDS = 5000  # per half: enough to see a difference worth the name
+LARGEST = 1e100  # beyond, squares overflow
 MOST_FEATURES = 200  # beyond that, projections of them: trees over images would take minutes
 
 
@@ -41,7 +43,7 @@ def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) 
             return Control(
                 "blind baseline", None, True, "Too few records to teach a blind classifier."
             )
-    features = _features(records, seed)
+    features = _features(records, membership, taught, seed)
     scores = _blind_scores(features[taught], membership[taught], features[judged], seed)
     auc, p = _permutation_test(scores, membership[judged], blocks[judged], seed)
     told = (
@@ -61,23 +63,39 @@ def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) 
     )
 
 
-def _features(records: Records, seed: int) -> Floats:
-    """Features and label as numbers without gaps in kind: text as ordinal codes, (n, ≤ 201)."""
-    X: NDArray[Any]
-    if isinstance(records.X, pd.DataFrame):
-        text = records.X.select_dtypes(exclude=["number", "bool"])
-        numbers = records.X.select_dtypes(include=["number", "bool"])
-        parts = [numbers.astype(np.float64).to_numpy()]
-        if len(text.columns):
-            parts.append(OrdinalEncoder().fit_transform(text.astype(str)))
-        X = np.column_stack(parts)
-    else:
-        X = np.asarray(records.X, dtype=np.float64).reshape(len(records), -1)
+def _features(records: Records, membership: Bools, taught: NDArray[np.intp], seed: int) -> Floats:
+    """Features and label as numbers, text as ordinal codes, (n, ≤ 201).
+
+    Of more features, those in which the sides of the taught half differ most are kept, because
+    one giveaway is lost in projections, and projections of all, because many small ones are not.
+    """
+    X = _numbers(records)
     if X.shape[1] > MOST_FEATURES:
         scaled = StandardScaler().fit_transform(np.nan_to_num(X))
-        X = GaussianRandomProjection(MOST_FEATURES, random_state=seed).fit_transform(scaled)
+        half = MOST_FEATURES // 2
+        apart = scaled[taught][membership[taught]].mean(axis=0)
+        apart -= scaled[taught][~membership[taught]].mean(axis=0)
+        telling = np.sort(np.argsort(-np.abs(apart), kind="stable")[:half])
+        projected = GaussianRandomProjection(half, random_state=seed).fit_transform(scaled)
+        X = np.column_stack([scaled[:, telling], projected])
     label = np.unique(records.y, return_inverse=True)[1]
     return np.column_stack([X, label.astype(np.float64)])
+
+
+def _numbers(records: Records) -> Floats:
+    """Features as numbers that can be squared and summed without overflow, (n, d)."""
+    X: NDArray[Any]
+    if isinstance(records.X, pd.DataFrame):
+        columns = [
+            as_floats(records.X[name])
+            if holds_numbers(records.X[name])
+            else OrdinalEncoder().fit_transform(records.X[[name]].astype(str))[:, 0]
+            for name in records.X.columns
+        ]
+        X = np.column_stack(columns)
+    else:
+        X = np.asarray(records.X, dtype=np.float64).reshape(len(records), -1)
+    return np.clip(X, -LARGEST, LARGEST)
 
 
 def _blind_scores(X: Floats, membership: Bools, asked: Floats, seed: int) -> Floats:

@@ -13,6 +13,7 @@ import numpy as np
 
 from leakscope.controls import Control
 from leakscope.metrics.curves import auc_delong
+from leakscope.models import class_numbers
 from leakscope.models.callable import CallableModel
 from leakscope.protocols import Bools, Floats, Labels, Model
 from leakscope.records import Records
@@ -25,8 +26,8 @@ def constant_model(model: Model, records: Records) -> CallableModel:
     if model.classes is None:
         mean = float(np.mean(np.asarray(records.y, dtype=np.float64)))
         return CallableModel(lambda X: np.full(len(X), mean), None, "regression")
-    shares = np.array([np.mean(records.y == label) for label in model.classes])
-    shares = shares / shares.sum()
+    numbers = class_numbers(model, records.y, records.name)
+    shares = np.bincount(numbers, minlength=len(model.classes)) / len(records)
 
     def answer(X: Any) -> Floats:
         return np.tile(shares, (len(X), 1))

@@ -1,7 +1,9 @@
 """Overlap: a record that stands on both sides is a member, whatever the label says.
 
-Such non-members are taken out and counted; above a share of 5 % the audit is refused, because
-then somebody split the training set instead of holding records out.
+Such records are taken out of both sides and the non-members among them counted; taken out of one
+side only, honest sides would differ, as a kind of record that is often equal would be left on one.
+Above a share of 5 % the audit is refused, because then somebody split the training set instead of
+holding records out.
 """
 
 from __future__ import annotations
@@ -21,11 +23,15 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Overlap:
-    """Which non-members are also members: exactly, within rounding, or by unit; each (n,)."""
+    """Which non-members are also members: exactly, within rounding, or by unit; each (n,).
+
+    members: which members are also non-members, in any of these senses.
+    """
 
     exact: Bools
     near: Bools
     unit: Bools
+    members: Bools
     limit: float
 
     @property
@@ -60,7 +66,7 @@ class Overlap:
         else:
             detail = (
                 f"{found} of {total} non-members ({self.share:.1%}) are also members ({kinds}) and "
-                "were taken out."
+                "were taken out of both sides."
             )
         return Control("overlap", passed=not self.refused, fatal=True, detail=detail)
 
@@ -69,45 +75,53 @@ def find_overlap(
     members: Records, nonmembers: Records, limit: float = 0.05, *, by_features: bool = True
 ) -> Overlap:
     """Non-members who are members too; units count where both sides have them."""
-    exact = np.zeros(len(nonmembers), dtype=bool)
+    exact, near, unit = _found_in(nonmembers, members, by_features)
+    back = _found_in(members, nonmembers, by_features)
+    return Overlap(exact, near, unit, np.asarray(back[0] | back[1] | back[2]), limit)
+
+
+def _found_in(asked: Records, there: Records, by_features: bool) -> tuple[Bools, Bools, Bools]:
+    """Which of the records asked about are there too: exactly, within rounding, by unit."""
+    nobody = np.zeros(len(asked), dtype=bool)
+    exact, near, unit = nobody, nobody.copy(), nobody
     if by_features:
-        exact = np.isin(nonmembers.keys(), members.keys())
-    near = np.zeros_like(exact)
-    left = np.flatnonzero(~exact)
-    if by_features and len(left):
-        near[left] = _near(_without_gaps(members), _without_gaps(nonmembers)[left])
-    unit = np.zeros_like(exact)
-    if members.unit is not None and nonmembers.unit is not None:
-        unit = np.isin(nonmembers.unit, members.unit)
-    return Overlap(exact, near, unit, limit)
+        exact = np.isin(asked.keys(), there.keys())
+        left = np.flatnonzero(~exact)
+        if len(left):
+            near[left] = _near(there.values(), asked.values()[left])
+    if asked.unit is not None and there.unit is not None:
+        unit = np.isin(asked.unit, there.unit)
+    return exact, near, unit
 
 
-def _without_gaps(records: Records) -> Floats:
-    """Features and label as numbers, with one odd number for whatever is missing, (n, d+1)."""
-    values = records.values()
-    return np.where(np.isnan(values), -987654.321, values)
+def _near(there: Floats, asked: Floats) -> Bools:
+    """Which rows of asked equal some row of there within rounding, (len(asked),).
 
-
-def _near(members: Floats, asked: Floats) -> Bools:
-    """Which rows of asked equal some row of members within rounding, (len(asked),).
-
-    Rows that are near stay near on a random line, so that sorting along it leaves few pairs to
-    compare in full.
+    Only fractions are rounded: whole numbers, texts (which are whole numbers here) and gaps must
+    be equal. Rows that are near stay near on a random line, so that sorting along it leaves few
+    pairs to compare in full.
     """
-    scale = np.abs(members).max(axis=0)
-    scale[scale == 0] = 1.0
-    members, asked = members / scale, asked / scale
-    line = np.random.default_rng(0).normal(size=members.shape[1])
-    order = np.argsort(members @ line)
-    places = (members @ line)[order]
-    # Twice the rounding, plus the rounding of the sums themselves.
-    reach = 2 * ROUNDING * (np.abs(asked) @ np.abs(line)) + 1e-12
-    low = np.searchsorted(places, asked @ line - reach)
-    high = np.searchsorted(places, asked @ line + reach)
+    both = np.concatenate([there, asked])
+    with np.errstate(invalid="ignore"):
+        rounded = ((both != np.floor(both)) & np.isfinite(both)).any(axis=0)
     found = np.zeros(len(asked), dtype=bool)
+    if not rounded.any():
+        return found
+    size = np.abs(np.where(np.isnan(both), 0.0, both))
+    scale = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in size.T])
+    line = np.random.default_rng(0).normal(size=both.shape[1]) / scale
+    # A gap has a place of its own on the line, where few numbers are.
+    filled = np.where(np.isnan(both), 12.3456789 * scale, both)
+    places, reach = filled @ line, 3 * ROUNDING * (np.abs(filled) @ np.abs(line))
+    order = np.argsort(places[: len(there)])
+    sorted_places = places[: len(there)][order]
+    own, own_reach = places[len(there) :], reach[len(there) :]
+    low = np.searchsorted(sorted_places, own - own_reach)
+    high = np.searchsorted(sorted_places, own + own_reach)
     for row in np.flatnonzero(high > low):
-        candidates = members[order[low[row] : high[row]]]
-        size = np.maximum(np.abs(candidates), np.abs(asked[row]))
-        apart = np.abs(candidates - asked[row]) > ROUNDING * size + 1e-12
-        found[row] = bool((~apart).all(axis=1).any())
+        candidates, one = there[order[low[row] : high[row]]], asked[row]
+        largest = np.maximum(np.abs(candidates), np.abs(one))
+        close = np.abs(candidates - one) <= np.where(rounded, ROUNDING * largest, 0.0)
+        close |= np.isnan(candidates) & np.isnan(one)
+        found[row] = bool(close.all(axis=1).any())
     return found

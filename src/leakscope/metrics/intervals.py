@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, logit, ndtr, ndtri, stdtrit, xlog1py, xlogy
+from scipy.special import betaln, expit, gammaln, logit, ndtr, ndtri, stdtrit, xlog1py, xlogy
 
 from leakscope.errors import InputError
 
@@ -81,6 +81,15 @@ def advantage_p_value(p1: float, n1: float, p0: float, n0: float) -> float:
     sign = 1 if p1 > p0 else -1
     z = crossing(lambda z: sign * newcombe_ends(p1, n1, p0, n0, z)[end])
     return float(ndtr(-sign * z))
+
+
+def fisher_p_value(hits1: int, n1: int, hits0: int, n0: int) -> float:
+    """The chance of at least hits1 of n1, given hits1 + hits0 of all (Fisher's exact test)."""
+    hits = hits1 + hits0
+    k = np.arange(max(0, hits - n0), min(hits, n1) + 1)
+    log = -(betaln(k + 1, n1 - k + 1) + betaln(hits - k + 1, n0 - hits + k + 1))
+    weight = np.exp(log - log.max())
+    return float(weight[k >= hits1].sum() / weight.sum())
 
 
 def ratio_ends(p1: float, n1: float, p0: float, n0: float, z: float) -> tuple[float, float]:

@@ -13,12 +13,16 @@ from leakscope.metrics.intervals import (
     Interval,
     advantage_p_value,
     crossing,
+    fisher_p_value,
     newcombe,
     newcombe_ends,
     quantile_of,
     ratio_ends,
 )
 from leakscope.protocols import Bools
+
+# Below so many expected in any of the four cells, intervals of rates are not trusted alone.
+FEW = 10.0
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,20 @@ class Rates:
 
     @property
     def p_value(self) -> float:
-        """One-sided, against an advantage of 0 or less; it agrees with the interval."""
-        return advantage_p_value(self.tpr, self.members, self.fpr, self.nonmembers)
+        """One-sided, against an advantage of 0 or less; it agrees with the interval.
+
+        Where few are called members, or few are not, the interval's level is not what it says (most
+        of all on sides of unequal size), and Fisher's exact test has the last word if it is larger.
+        """
+        by_interval = advantage_p_value(self.tpr, self.members, self.fpr, self.nonmembers)
+        sides = ((self.tpr, self.members), (self.fpr, self.nonmembers))
+        fewest = min(n * share for rate, n in sides for share in (rate, 1 - rate))
+        if fewest >= FEW:
+            return by_interval
+        hits1, hits0 = (round(rate * n) for rate, n in sides)
+        return max(
+            by_interval, fisher_p_value(hits1, round(self.members), hits0, round(self.nonmembers))
+        )
 
 
 def excess(group: Rates, rest: Rates, confidence: float = 0.95) -> tuple[Interval, float]:

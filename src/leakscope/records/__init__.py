@@ -143,6 +143,15 @@ class Records:
             vars(taken)["_keys"] = self._keys[index]
         return taken
 
+    def in_the_columns_of(self, other: Records) -> Records:
+        """The same records with their columns in the order of another's, if both are tables."""
+        if not isinstance(self.X, pd.DataFrame) or not isinstance(other.X, pd.DataFrame):
+            return self
+        if set(self.X.columns) != set(other.X.columns):
+            return self  # pool says which column is missing
+        X = self.X[list(other.X.columns)]
+        return self._unchecked(X, self.y, self.groups, self.unit, self.name)
+
     def numbers(self) -> NDArray[np.float64]:
         """Features as one matrix of numbers, (n, d): equal texts become equal numbers."""
         if isinstance(self.X, pd.DataFrame):
