@@ -60,6 +60,25 @@ def test_an_attack_that_is_wrong_too_often_is_no_reassurance():
     assert "−0.600" in verdict.reason
 
 
+def test_a_threshold_that_is_wrong_beyond_chance_is_turned_even_where_the_area_is_not():
+    """Most of the area is at chance; at the threshold used, non-members are called more often."""
+    scores = np.r_[np.repeat([0.0, 2.0], [600, 400]), np.repeat([0.0, 1.0], [400, 600])]
+    one = judge(
+        scores,
+        np.arange(2000) < 1000,
+        attack="odd",
+        channel="loss",
+        paper="",
+        summary="",
+        knowledge="none",
+        threshold=0.5,
+    )
+    assert one.auc.high > 0.45
+    verdict = decide(adjust([one]), FINE, 0.1)
+    assert verdict.level == "undecided"
+    assert "swapped" in verdict.headline
+
+
 def test_undecided_says_how_many_records_would_decide():
     verdict = decide(adjust([outcome("a", 52, 50, 100)]), FINE, 0.1)
     assert verdict.level == "undecided"

@@ -185,3 +185,10 @@ def test_joined_blocks_are_the_closure_of_being_equal_in_either(
     assert set(joined) == set(range(joined.max() + 1))
     order = np.random.default_rng(0).permutation(len(pairs))
     np.testing.assert_array_equal(joined_blocks(first[order], second[order]), joined[order])
+
+
+def test_half_a_surrogate_pair_is_a_text_like_others() -> None:
+    column = pd.Series(["a", "\ud800", "b", "\ud800"])
+    numbers = column_numbers(column)
+    assert numbers[1] == numbers[3]
+    assert len(set(numbers)) == 3

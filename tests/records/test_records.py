@@ -263,3 +263,14 @@ def test_equal_rows_can_be_different_records() -> None:
     assert Records(X, y).blocks(join_equal=False).tolist() == [0, 1, 2, 3]
     of_persons = Records(X, y, unit=["b", "b", "a", "c"])
     assert of_persons.blocks(join_equal=False).tolist() == [1, 1, 0, 2]
+
+
+def test_columns_are_put_in_the_order_of_the_other_side() -> None:
+    one = Records(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), [0, 1])
+    two = Records(pd.DataFrame({"b": [3.0, 4.0], "a": [1.0, 2.0]}), [0, 1])
+    assert two.in_the_columns_of(one).feature_names == ["a", "b"]
+    assert (two.in_the_columns_of(one).keys() == one.keys()).all()
+    other = Records(pd.DataFrame({"a": [1.0, 2.0]}), [0, 1])
+    assert other.in_the_columns_of(one) is other
+    array = Records(np.zeros((2, 2)), [0, 1])
+    assert array.in_the_columns_of(one) is array

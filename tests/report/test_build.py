@@ -230,3 +230,12 @@ def test_heavy_libraries_wait_until_a_page_is_made() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_folder_in_the_place_of_a_file_is_refused_before_the_work(tmp_path: Path) -> None:
+    from leakscope.report.folders import check_folder
+
+    check_folder(tmp_path)
+    (tmp_path / "report.json").mkdir()
+    with pytest.raises(InputError, match=r"report\.json is a folder there"):
+        check_folder(tmp_path)

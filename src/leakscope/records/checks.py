@@ -118,7 +118,7 @@ def one_kind(array: NDArray[Any], what: str, name: str) -> NDArray[Any]:
     if kind in _NUMBERS:
         return array.astype(np.float64)
     if kind.startswith("mixed"):
-        row = next(i for i, value in enumerate(array) if type(value) is not type(array[0]))
+        row = next((i for i, value in enumerate(array) if type(value) is not type(array[0])), 0)
         raise RecordsError(
             f"The {what} of the {name} is {array[0]!r} in row 0 and {array[row]!r} in row {row}; "
             "give numbers only, or text only"

@@ -22,7 +22,11 @@ def column_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
     if holds_numbers(column):
         return as_floats(column)
     texts = column.astype(object).where(column.notna(), "\0missing").astype(str)
-    hashed = pd.util.hash_array(texts.to_numpy(dtype=object))
+    try:
+        hashed = pd.util.hash_array(texts.to_numpy(dtype=object))
+    except UnicodeEncodeError:  # half a surrogate pair, which some files hold
+        spelled = [text.encode("utf-8", "backslashreplace").decode() for text in texts]
+        hashed = pd.util.hash_array(np.array(spelled, dtype=object))
     # 52 bits fit a float exactly; a collision among a million texts has odds of one in 10,000.
     return (hashed >> np.uint64(12)).astype(np.float64)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import uuid
@@ -10,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from leakscope.errors import InputError
+
+FILES = ("records.csv", "report.html", "report.json")
 
 
 def check_folder(folder: str | Path) -> None:
@@ -20,6 +23,9 @@ def check_folder(folder: str | Path) -> None:
             folder.stat()  # a name that is too long shows here only
         with tempfile.TemporaryFile(dir=_nearest(folder)):
             pass
+        for name in FILES:
+            if (folder / name).is_dir():
+                raise IsADirectoryError(errno.EISDIR, f"{name} is a folder there")
 
 
 def write_together(folder: Path, texts: Mapping[str, str]) -> None:
