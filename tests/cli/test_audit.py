@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.errors import InputError
 from leakscope.report import Report, load_schema
 
 Run = Callable[..., Any]
@@ -92,9 +93,12 @@ def test_a_refused_audit_leaves_no_folder(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
-    run: Run, calls: list[Any], tmp_path: Path
+    run: Run, calls: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "full" / "report.json").mkdir(parents=True)
+    def full(place: Path, texts: object) -> None:
+        raise InputError(f"The report cannot be saved in {str(place)!r} (No space left on device)")
+
+    monkeypatch.setattr("leakscope.report.build.write_together", full)
     ran = run("audit", "--dataset", "iris", "--recipe", "tree", "--out", "full", "--json")
     assert ran.code == 2
     assert ran.json["verdict"]
