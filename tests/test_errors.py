@@ -14,6 +14,7 @@ from leakscope.errors import (
     ModelError,
     NotApplicableError,
     RecordsError,
+    StoreError,
     UnknownNameError,
     UntrustedFileError,
 )
@@ -27,6 +28,7 @@ EXAMPLES = [
     NotApplicableError("a sentence"),
     MissingDataError("a sentence"),
     MissingExtraError("A torch model", "torch"),
+    StoreError("a sentence"),
     UntrustedFileError("a sentence"),
 ]
 

@@ -116,7 +116,9 @@ def test_the_core_imports_no_extra(contracts: list[Contract], extra: str) -> Non
         ("attacks.network", "leakscope.networks"),
         ("attacks.network", "leakscope.networks.inference"),
         ("defenses.dpsgd", "opacus"),
-        ("trials.engine", "distributed"),
+        ("trials.backends", "dask"),
+        ("trials.backends", "distributed"),
+        ("trials.backends", "ray"),
     ],
 )
 def test_an_extra_is_imported_where_it_is_the_subject(

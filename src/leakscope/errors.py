@@ -8,6 +8,7 @@ LeakscopeError
 ├── NotApplicableError                    an attack or control cannot run here; the report says why
 ├── MissingDataError (FileNotFoundError)  a data file is not there: where to get and to put it
 ├── MissingExtraError (ImportError)       an optional package is needed: how to install it
+├── StoreError (OSError)                  the store of trials cannot be used: full, locked, not ours
 └── UntrustedFileError                    a file that could run code when loaded was refused
 
 Each message is one sentence: what was wrong, which value, what to do.
@@ -68,6 +69,10 @@ class MissingExtraError(LeakscopeError, ImportError):
     def __str__(self) -> str:
         what, extra = self.args
         return f"{what} needs an optional package; pip install 'leakscope[{extra}]'"
+
+
+class StoreError(LeakscopeError, OSError):
+    """The folder in which models are kept cannot be used; what is finished is still there."""
 
 
 class UntrustedFileError(LeakscopeError):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import NotApplicableError
-from leakscope.protocols import Bools, Floats, Knowledge, Task
+from leakscope.protocols import Bools, Floats, Knowledge, Stack, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Evidence:
     seed: int
     knowledge: Knowledge = "none"
     shadow_membership: Bools = field(default_factory=lambda: np.zeros((0, 0), bool))
-    shadow_observations: Floats = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    shadow_observations: Stack = field(default_factory=lambda: np.zeros((0, 0, 0)))
     _membership: Bools | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -71,7 +71,9 @@ class Evidence:
 
         It takes no argument: the average of any other numbers would tell more than its name.
         """
-        return float(np.mean(self.observations[self._known("average training loss"), 0]))
+        losses = self.observations[self._known("average training loss"), 0]
+        # A mean is at least the smallest, but for rounding, which must not part losses that tie.
+        return float(max(losses.mean(), losses.min()))
 
     def part(self, chosen: Bools) -> Evidence:
         """The chosen records alone, with no knowledge of membership."""

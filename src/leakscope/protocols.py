@@ -31,6 +31,22 @@ CLASSIFICATION: frozenset[Task] = frozenset({"classification"})
 REGRESSION: frozenset[Task] = frozenset({"regression"})
 
 
+class Stack(Protocol):
+    """Numbers of m models about n records, (m, n, w): an array, or files read where they are asked.
+
+    ``stack[:, start:stop]`` is an array in memory: long work goes over the records in parts.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(m, n, w)."""
+        ...
+
+    def __getitem__(self, index: Any) -> Any:
+        """What numpy would give for slices, numbers, masks or positions of models and records."""
+        ...
+
+
 @runtime_checkable
 class Model(Protocol):
     """A trained model.
@@ -84,7 +100,9 @@ class Attack(Protocol):
     """Evidence in, a membership score per record out; higher means member.
 
     An attack is a pure function of what its channel shows. What it knows of the members of the
-    target beyond that is declared in ``knowledge``, and the evidence gives no more.
+    target beyond that is declared in ``knowledge``, and the evidence gives no more. ``shadows`` is
+    the least number of shadow models it needs, 0 where it needs none; ``on_request`` keeps it out
+    of an audit that does not name it.
     """
 
     name: ClassVar[str]
@@ -92,6 +110,8 @@ class Attack(Protocol):
     channel: ClassVar[str]
     tasks: ClassVar[frozenset[Task]]
     knowledge: ClassVar[Knowledge] = "none"
+    shadows: ClassVar[int] = 0
+    on_request: ClassVar[bool] = False
 
     def score(self, evidence: Evidence) -> Floats:
         """A score per record, (n,)."""
@@ -103,12 +123,14 @@ class Attack(Protocol):
 
 
 class Recipe(Protocol):
-    """How a model is made from records."""
+    """How a model is made from records; a subclass need only say its name and fit.
 
-    @property
-    def name(self) -> str:
-        """What it is called in messages and listings."""
-        ...
+    ``name`` is what it is called in messages; ``together``: how many models in a row it trains at once. It decides where a run is cut into
+    chunks, so that resuming trains the same models together again.
+    """
+
+    name: str
+    together: ClassVar[int] = 1
 
     def fit_many(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]

@@ -11,6 +11,7 @@ from leakscope.errors import InputError, UnknownNameError
 
 MODULE = """
 from sklearn.tree import DecisionTreeClassifier
+from leakscope.protocols import Recipe
 
 stump = DecisionTreeClassifier(max_depth=1)
 number = 7
@@ -21,11 +22,14 @@ def make():
 class Shelf:
     tree = DecisionTreeClassifier(max_depth=3)
 
-class Ready:
+class Ready(Recipe):
     name = "ready"
 
     def fit_many(self, records, roles, seeds):
         return []
+
+class Unready:
+    fit_many = Ready.fit_many
 
 def broken():
     raise RuntimeError("first line\\nsecond line")
@@ -76,6 +80,7 @@ def test_the_folder_is_put_on_the_path_once(mine: str) -> None:
         ("", "AttributeError"),
         ("broken", "(RuntimeError: first line)"),
         ("number", "is a int, not an estimator"),
+        ("Unready", "is a Unready without name and together"),
         ("sys.exit", "AttributeError"),
     ],
 )

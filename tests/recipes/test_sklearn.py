@@ -110,6 +110,32 @@ def test_every_random_state_is_set_however_deep() -> None:
     assert seeds_in(recipe.estimator) == {}
 
 
+def threads_in(model: Any) -> dict[str, Any]:
+    return {name: value for name, value in model.get_params().items() if name.endswith("n_jobs")}
+
+
+def test_every_model_is_trained_by_one_thread_however_deep() -> None:
+    bagging = BaggingClassifier(RandomForestClassifier(2, n_jobs=-1), n_estimators=2)
+    search = GridSearchCV(bagging, {"n_estimators": [2]}, cv=2, n_jobs=2)
+    recipe = SklearnRecipe("mine", search)
+    model = train(recipe, Records(X, Y), 0)
+    assert threads_in(model.estimator) == {
+        "n_jobs": 1,
+        "estimator__n_jobs": None,  # one, in scikit-learn
+        "estimator__estimator__n_jobs": 1,
+    }
+    assert threads_in(recipe.estimator)["n_jobs"] == 2
+
+
+def test_none_is_all_threads_outside_of_scikit_learn() -> None:
+    estimator = LGBMClassifier(n_estimators=2, verbose=-1)
+    assert estimator.n_jobs is None
+    assert SklearnRecipe("mine", estimator).fit(Records(X, Y), 0).estimator.n_jobs == 1
+    pipeline = make_pipeline(StandardScaler(), estimator)
+    inside = SklearnRecipe("mine", pipeline).fit(Records(X, Y), 0).estimator
+    assert inside[-1].n_jobs == 1
+
+
 def test_the_seed_matters_and_the_estimator_handed_in_is_left_alone() -> None:
     estimator = RandomForestClassifier(3, random_state=99)
     recipe = SklearnRecipe("mine", estimator)

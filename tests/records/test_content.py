@@ -192,3 +192,126 @@ def test_half_a_surrogate_pair_is_a_text_like_others() -> None:
     numbers = column_numbers(column)
     assert numbers[1] == numbers[3]
     assert len(set(numbers)) == 3
+
+
+ARRAYS: dict[str, Any] = {
+    "array": np.array([[0.0, 1.0], [2.0, np.nan], [0.0, 5.0]]),
+    "singles": np.array([[0, 1], [2, np.nan], [0, 5]], dtype=np.float32),
+    "bytes": np.array([[0, 1], [2, 3], [4, 5]], dtype=np.uint8),
+    "images": np.array([[0, 1], [2, 3], [4, 5]], dtype=np.uint8).reshape(3, 2, 1, 1),
+    "wide images": np.array([[0, 1], [2, 3], [4, 5]], dtype=np.uint8).reshape(3, 1, 2, 1),
+}
+COLUMNS: dict[str, list[Any]] = {
+    "numbers": [
+        [1.0, 2.0, np.nan],
+        [1.0, 2.0, 3.0],
+        np.array([1, 2, 3]),
+        np.array([1, 2, 3], dtype=np.int8),
+        pd.array([1, 2, 3], dtype="Int64"),
+        pd.array([1, 2, None], dtype="Int64"),
+        np.array([True, False, True]),
+        pd.arrays.SparseArray([1, 2, 3]),
+        [Decimal(1), Decimal(2), Decimal(3)],
+        pd.Series([1, 2, 3], dtype=object),
+    ],
+    "texts": [
+        pd.Series(["a", "b", "c"], dtype=object),
+        pd.Series(["a", "b", None], dtype=object),
+        pd.Series(["a", "b", np.nan], dtype=object),
+        pd.Series(["a", "b", "nan"], dtype=object),
+        pd.Series(["a", "b\n'c", ""], dtype=object),
+        pd.Series(["a\n'b", "c", ""], dtype=object),
+        pd.Series(["a", "b", "\ud800"], dtype=object),
+        pd.array(["a", "b", "c"], dtype="str"),
+        pd.array(["a", "b", None], dtype="str"),
+        pd.array(["a", "b", "c"], dtype="string"),
+    ],
+    "categories": [
+        pd.Categorical(["a", "b", "c"]),
+        pd.Categorical(["a", "b", None]),
+        pd.Categorical(["a", "b", "a"]),
+        pd.Categorical(["a", "b", "c"], ordered=True),
+        pd.Categorical(["a", "b", "c"], categories=["c", "b", "a"]),
+        pd.Categorical(["a", "b", "c"], categories=["a", "b", "c", "d"]),
+        pd.Categorical([1, 2, 3]),
+    ],
+    "dates": [
+        pd.to_datetime(["2020-01-01", "2020-01-02", None]),
+        pd.to_datetime(["2020-01-01", "2020-01-03", None]),
+        pd.to_datetime(["2020-01-01", "2020-01-02", None], utc=True),
+        pd.to_datetime(["2020-01-01", "2020-01-03", None], utc=True),
+        pd.to_datetime(["2020-01-01", "2020-01-02", None]).tz_localize("Asia/Tokyo"),
+        pd.to_datetime(["2020-01-01", "2020-01-02", None]).as_unit("s"),
+        [datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), None],
+        pd.to_timedelta([1, 2, None], unit="D"),
+    ],
+}
+
+
+def test_the_fingerprint_tells_arrays_of_other_types_and_shapes_apart() -> None:
+    assert len({Records(X, [0, 1, 0]).fingerprint() for X in ARRAYS.values()}) == len(ARRAYS)
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_the_fingerprint_tells_columns_of_other_values_and_types_apart(kind: str) -> None:
+    frames = [pd.DataFrame({"a": column}) for column in COLUMNS[kind]]
+    first, second = ([Records(frame, [0, 1, 0]).fingerprint() for frame in frames] for _ in "12")
+    assert first == second
+    assert len(set(first)) == len(frames)
+
+
+def test_the_fingerprint_changes_with_every_value_name_and_place() -> None:
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
+    y = np.array([0, 1, 0])
+    other = [
+        Records(table, y),
+        Records(table, np.array([0, 1, 1])),
+        Records(table, y.astype(np.float64)),
+        Records(table, np.array(["0", "1", "0"])),
+        Records(table, np.array(["0", "1", "0"], dtype=object)),
+        Records(table.assign(a=[1.0, 2.0, 4.0]), y),
+        Records(table.assign(b=["x", "y", "w"]), y),
+        Records(table[["b", "a"]], y),
+        Records(table.rename(columns={"a": "c"}), y),
+        Records(table.rename(columns={"a": 0}), y),
+        Records(table.rename(columns={"a": "0"}), y),
+        Records(table[["a"]], y),
+        Records(table[["a"]].to_numpy(), y),
+        Records(table, y).take(np.array([1, 0, 2])),
+        Records(table, y).take(np.array([0, 1])),
+    ]
+    assert len({records.fingerprint() for records in other}) == len(other)
+
+
+def test_the_fingerprint_does_not_change_with_what_models_do_not_see() -> None:
+    table = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
+    y = np.array([0, 1, 0])
+    plain = Records(table, y)
+    dressed = Records(table, y, {"b": table["b"].to_numpy()}, np.array([1, 1, 2]), "staff")
+    renumbered = Records(table.set_axis([7, 8, 9], axis=0), y)
+    assert plain.fingerprint() == dressed.fingerprint() == renumbered.fingerprint()
+    assert plain.take(np.arange(3)).fingerprint() == plain.fingerprint()
+
+
+def test_the_fingerprint_does_not_depend_on_how_arrays_lie_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(0).normal(size=(10, 4, 3))
+    y = np.arange(10)
+    mark = Records(X, y).fingerprint()
+    wide = np.zeros((10, 8, 3))
+    wide[:, ::2] = X
+    for laid in (np.asfortranarray(X), wide[:, ::2], X[::-1].copy()[::-1]):
+        assert Records(laid, y).fingerprint() == mark
+    table = pd.DataFrame(X[:, :, 0])
+    same = pd.DataFrame({column: table[column].copy() for column in table.columns})
+    assert Records(table, y).fingerprint() == Records(same, y).fingerprint()
+    monkeypatch.setattr(content, "CHUNK", 3)
+    assert Records(X, y).fingerprint() == mark
+
+
+def test_the_fingerprint_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = Records(np.zeros((2, 1)), [0, 1])
+    mark = records.fingerprint()
+    monkeypatch.setattr("leakscope.records.content_hash", None)
+    assert records.fingerprint() == mark

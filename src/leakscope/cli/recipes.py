@@ -11,24 +11,14 @@ from typing import Any
 from leakscope.errors import InputError
 from leakscope.models.answers import first_line
 from leakscope.protocols import Recipe
-from leakscope.recipes import named_recipe
-from leakscope.recipes.sklearn import SklearnRecipe
+from leakscope.recipes import as_recipe, named_recipe
 
 
 def find_recipe(text: str) -> Recipe:
     """A registered recipe, or that of ``module:attribute``: an estimator, or what makes one."""
     if ":" not in text:
         return named_recipe(text)
-    estimator = _imported(text)
-    if hasattr(estimator, "fit_many"):
-        recipe: Recipe = estimator
-        return recipe
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
-        raise InputError(
-            f"The recipe {text!r} is a {type(estimator).__name__}, not an estimator; name an "
-            "unfitted scikit-learn estimator, or a function without arguments that makes one"
-        )
-    return SklearnRecipe(text, estimator)
+    return as_recipe(_imported(text), text)
 
 
 def _imported(text: str) -> Any:

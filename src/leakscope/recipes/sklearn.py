@@ -33,8 +33,8 @@ from leakscope.registry import register
 
 
 @dataclass(frozen=True)
-class SklearnRecipe:
-    """An unfitted estimator, cloned and seeded for each model.
+class SklearnRecipe(Recipe):
+    """An unfitted estimator, cloned, seeded and kept to one thread for each model.
 
     prepare: whether tables are encoded, their gaps filled, and images flattened before it; by
     default where it is no pipeline, which prepares its records itself.
@@ -58,20 +58,36 @@ class SklearnRecipe:
         model = clone(self.estimator)
         if not _is_pipeline(model) if self.prepare is None else self.prepare:
             model = with_preprocessing(model, records.X)
-        seeded = {
-            name: seed for name in model.get_params() if name.rpartition("__")[2] == "random_state"
-        }
         try:
             with warnings.catch_warnings():
                 # How many steps to take is part of the recipe: that they were all taken is no news.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model.set_params(**seeded).fit(records.X, records.y)
+                model.set_params(**_repeatable(model, seed)).fit(records.X, records.y)
         except Exception as error:
             raise ModelError(
                 f"The recipe {self.name!r} could not be trained on the {len(records)} "
                 f"{records.name}: {first_line(error)}"
             ) from error
         return SklearnModel(model)
+
+
+def _repeatable(model: Any, seed: int) -> dict[str, int]:
+    """What to set in it and in the estimators inside, so that the same seed gives the same model.
+
+    One thread: sums of several threads are not repeatable, and a run has a worker per core.
+    """
+    parameters = model.get_params()
+    settings = {}
+    for path, value in parameters.items():
+        owner, _, name = path.rpartition("__")
+        if name == "random_state":
+            settings[path] = seed
+        if name == "n_jobs" and value != 1:
+            holder = parameters.get(owner, model)
+            # None is one thread in scikit-learn, and in LightGBM and XGBoost all there are.
+            if value is not None or not type(holder).__module__.startswith("sklearn."):
+                settings[path] = 1
+    return settings
 
 
 def _is_pipeline(estimator: Any) -> bool:

@@ -28,6 +28,7 @@ from leakscope.records.checks import (
 from leakscope.records.content import (
     Keys,
     column_numbers,
+    content_hash,
     joined_blocks,
     numbered,
     row_keys,
@@ -172,6 +173,18 @@ class Records:
         keys = row_keys(features, column_numbers(pd.Series(self.y)))
         keys.flags.writeable = False
         return keys
+
+    def fingerprint(self) -> str:
+        """A hash of all that a model could be trained on: features, labels, and their order.
+
+        Types and the names of columns count; groups, unit and name, which models do not see, do
+        not.
+        """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return content_hash(self.X, self.y)
 
     def canonical_order(self, side: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
         """An order of the records that does not depend on the order they came in.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.records.checks import as_floats, holds_numbers
+from leakscope.records.checks import Features, as_floats, holds_numbers
 
 Keys = NDArray[np.uint64]
 
@@ -62,3 +62,48 @@ def joined_blocks(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[
     smallest = np.full(size, size)
     np.minimum.at(smallest, component, first)
     return numbered(smallest[component])
+
+
+def content_hash(X: Features, y: NDArray[Any]) -> str:
+    """Hexadecimal digits that change with any value, type, column name, or the order of records.
+
+    They do not depend on how arrays lie in memory, nor on a table's index, which models never see.
+    """
+    digest = hashlib.sha256()
+    if isinstance(X, pd.DataFrame):
+        for position, name in enumerate(X.columns):
+            digest.update(f"column {name!r}: ".encode("utf-8", "backslashreplace"))
+            _add_column(digest, X.iloc[:, position])
+    else:
+        _add_array(digest, X)
+    digest.update(b"labels: ")
+    _add_array(digest, y)
+    return digest.hexdigest()
+
+
+def _add_column(digest: hashlib._Hash, column: pd.Series[Any]) -> None:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        # A model may see the codes, and so the order of the categories and those nobody has.
+        digest.update(f"categories, ordered {column.dtype.ordered}: ".encode())
+        _add_array(digest, column.dtype.categories.to_numpy())
+        _add_array(digest, column.cat.codes.to_numpy())
+    elif isinstance(column.dtype, np.dtype):
+        _add_array(digest, column.to_numpy())
+    elif isinstance(column.dtype, pd.DatetimeTZDtype):
+        digest.update(f"{column.dtype!r} ".encode())
+        _add_array(digest, column.dt.tz_convert(None).to_numpy())
+    else:
+        digest.update(f"{column.dtype!r} ".encode())
+        _add_array(digest, column.to_numpy(dtype=object))
+
+
+def _add_array(digest: hashlib._Hash, array: NDArray[Any]) -> None:
+    """Type, shape and values of an array (n, …); of objects, what they look like in code."""
+    digest.update(f"{array.dtype.str} {array.shape} ".encode())
+    for start in range(0, len(array), CHUNK):
+        part = array[start : start + CHUNK]
+        if array.dtype.hasobject:
+            values = "\n".join(map(repr, part.ravel().tolist()))
+            digest.update(f"{len(values)} {values}".encode("utf-8", "backslashreplace"))
+        else:
+            digest.update(np.ascontiguousarray(part).view(np.uint8).data)

@@ -1,0 +1,256 @@
+"""Where chunks are worked on: in processes of this machine, on a Dask cluster, or on a Ray one.
+
+joblib runs them all alike. Each gives workers of one thread; on a cluster the folder of the store
+must be one that its workers see too.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from multiprocessing import resource_tracker
+from pathlib import Path
+from typing import Any, TypeVar
+
+from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import resource_tracker as loky_tracker
+from threadpoolctl import threadpool_limits
+
+from leakscope.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+
+T = TypeVar("T")
+
+# Seconds to wait for a cluster to answer, and to end.
+CONNECTING, CLOSING, AT_ONCE = 10.0, 10.0, 0.5
+
+KILLED = (
+    "A worker was killed while it trained, most likely for want of memory; run the same again with "
+    "fewer workers: the models that are finished are kept"
+)
+
+# What runs calls and gives the list of their results; how many workers it has.
+Pool = tuple[Callable[[Iterator[Any]], list[Any]], int]
+
+
+def open_pool(
+    backend: str, *, workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
+) -> AbstractContextManager[Pool]:
+    """Workers, until the context ends; shared: large arguments, sent to each worker once."""
+    if backend not in BACKENDS:
+        raise UnknownNameError("backend", backend, BACKENDS)
+    if workers is not None and workers < 1:
+        raise InputError(f"There are {workers} workers; give 1 or more")
+    if backend == "local" and address is not None:
+        raise InputError(
+            f"The address {address!r} is of a cluster; say which with backend='dask' or 'ray'"
+        )
+    return BACKENDS[backend](workers, address, shared, folder)
+
+
+@contextmanager
+def _local(
+    workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
+) -> Iterator[Pool]:
+    number = workers or cpu_count()
+    # One worker works in this process, whose thread pools are limited here.
+    with (
+        threadpool_limits(limits=1),
+        parallel_config("loky", inner_max_num_threads=1),
+        Parallel(n_jobs=number) as pool,
+    ):
+        try:
+            if number > 1:
+                _deaf_to_interrupts(lambda: pool(delayed(_sees)(folder) for _ in range(number)))
+            yield pool, number
+        except BrokenProcessPool as error:
+            raise ModelError(KILLED) from error
+        except KeyboardInterrupt:
+            if number > 1:
+                # Also those that are still starting, which the end of this process would wait for.
+                get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+            raise
+
+
+@contextmanager
+def _dask(
+    workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
+) -> Iterator[Pool]:
+    try:
+        from distributed import KilledWorker
+    except ImportError:
+        raise MissingExtraError("The backend dask", "dask") from None
+    with _dask_client(workers, address) as client:
+        if not client.ncores():
+            raise InputError(
+                f"The Dask cluster at {address!r} has no worker; start one with `dask worker "
+                f"{address}`"
+            )
+        _check_shared_folder(client.run(_sees, folder), folder)
+        with parallel_config("dask", client=client, scatter=list(shared)), Parallel() as pool:
+            try:
+                yield pool, sum(client.ncores().values())
+            except KilledWorker as error:
+                raise ModelError(KILLED) from error
+
+
+@contextmanager
+def _dask_client(workers: int | None, address: str | None) -> Iterator[Any]:
+    """A client of the cluster at the address, or of one of this machine that ends with it."""
+    from distributed import Client
+
+    if address is not None and workers is not None:
+        raise InputError(
+            f"A cluster at {address!r} has the workers it has; leave out workers={workers}"
+        )
+    with ExitStack() as stack, _ending_children(), _told_less():
+        where: Any = address
+        if address is None:
+            where = _deaf_to_interrupts(lambda: _local_cluster(workers or cpu_count()))
+            stack.push(_closing(where))
+        try:
+            client = Client(where, timeout=CONNECTING, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"There is no Dask scheduler at {address!r} ({type(error).__name__}); start one "
+                "with `dask scheduler`, and give its address, such as tcp://127.0.0.1:8786"
+            ) from error
+        stack.push(_closing(client))
+        yield client
+
+
+def _local_cluster(workers: int) -> Any:
+    from distributed import LocalCluster
+
+    # Loopback only, its page too: with None that would be open to all, at a port others use.
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL,
+    )
+
+
+@contextmanager
+def _ending_children() -> Iterator[None]:
+    """On Ctrl-C end the processes that were started inside, whatever they are doing."""
+    before = multiprocessing.active_children()
+    try:
+        yield
+    except KeyboardInterrupt:
+        for child in multiprocessing.active_children():
+            if child not in before:
+                child.kill()
+        raise
+
+
+@contextmanager
+def _told_less() -> Iterator[None]:
+    """Dask says nothing of what it mends itself, and after Ctrl-C nothing of what was on its way.
+
+    That still comes while this process ends, so that its logs stay silent.
+    """
+    names = ("asyncio", "distributed.client", "tornado.application")
+    logs = [logging.getLogger(name) for name in names]
+    levels = [log.level for log in logs]
+    try:
+        for log in logs:
+            log.setLevel(logging.ERROR)
+        yield
+    except KeyboardInterrupt:
+        levels = [logging.CRITICAL for _ in logs]
+        raise
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
+
+
+def _closing(one: Any) -> Callable[..., None]:
+    """How a client or a cluster is left: what ends in an error, or Ctrl-C, waits for nobody."""
+
+    def close(error: type[BaseException] | None, *_: object) -> None:
+        with suppress(TimeoutError):
+            one.close(timeout=CLOSING if error is None else AT_ONCE)
+        # Where that was too short, the end of this process would else wait once more.
+        one.shutdown_on_close = False
+
+    return close
+
+
+@contextmanager
+def _ray(
+    workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
+) -> Iterator[Pool]:
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise MissingExtraError("The backend ray", "ray") from None
+    started = not ray.is_initialized()
+    if started:
+        options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
+        try:
+            ray.init(logging_level=logging.ERROR, log_to_driver=False, **options)
+        except (ConnectionError, ValueError) as error:
+            raise InputError(
+                f"There is no Ray cluster at {address!r} ({type(error).__name__}); start one with "
+                "`ray start --head`, and give its address"
+            ) from error
+    try:
+        register_ray()
+        with parallel_config("ray", n_jobs=workers or -1), Parallel() as pool:
+            yield pool, workers or int(ray.cluster_resources().get("CPU", 1))
+    finally:
+        if started:
+            ray.shutdown()
+
+
+BACKENDS: dict[str, Callable[..., AbstractContextManager[Pool]]] = {
+    "local": _local,
+    "dask": _dask,
+    "ray": _ray,
+}
+
+
+def _deaf_to_interrupts(call: Callable[[], T]) -> T:
+    """Call this so that the processes it starts do not hear Ctrl-C; this one still does.
+
+    A terminal tells every process of a command of it. Workers would each print where it met them;
+    the leading process alone decides, and ends them. They inherit what their thread does not hear.
+    """
+    result: Future[T] = Future()
+
+    def run() -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            # These start first: they would make the thread hear again when they do.
+            resource_tracker.ensure_running()
+            loky_tracker.ensure_running()
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            result.set_result(call())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return result.result()
+
+
+def _sees(folder: Path) -> bool:
+    return os.access(folder, os.W_OK)
+
+
+def _check_shared_folder(seen: dict[str, bool], folder: Path) -> None:
+    blind = sorted(worker for worker, sees in seen.items() if not sees)
+    if blind:
+        raise InputError(
+            f"The worker {blind[0]} does not see the folder {str(folder)!r}, to which it would "
+            "write; give one on a file system that all workers share"
+        )

@@ -1,0 +1,259 @@
+"""The engine: a design in, the table of trials out; parallel, resumed, and the same every time.
+
+What is in the store under its key is not trained again. Chunks depend on the design alone, each
+model has a seed of its own, and each worker has one thread: one worker, two, or a cluster write
+the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import delayed
+from numpy.typing import NDArray
+
+import leakscope
+from leakscope.errors import InputError, StoreError
+from leakscope.protocols import Channel, Labels, Recipe
+from leakscope.recipes.fingerprint import fingerprint
+from leakscope.records import Records
+from leakscope.trials.backends import open_pool
+from leakscope.trials.designs import model_seeds
+from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
+from leakscope.trials.table import Keeper, StoredStack, Trials
+from leakscope.trials.watching import Progress, Watch, counted, estimate
+from leakscope.trials.workers import Chunk, Finished, Job, work
+
+ROLES = (0, 1, 2)
+
+
+def run_trials(
+    recipe: Recipe,
+    records: Records,
+    roles: NDArray[np.int8],
+    channels: Sequence[Channel],
+    *,
+    seed: int = 0,
+    classes: Labels | None = None,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    backend: str = "local",
+    address: str | None = None,
+    fresh: bool = False,
+    keep_models: bool = True,
+    progress: Progress | None = None,
+) -> Trials:
+    """Train one model per row of roles (m, n), and keep what every channel shows of each record.
+
+    classes: the columns of the models' probabilities, by default the records' labels in order.
+    store: a folder in which finished models are kept and looked for; without one they are kept as
+    long as the result. workers: as many as there are cores by default. fresh: train again what is
+    there. keep_models: keep the models too, so that another channel can observe them later.
+    """
+    roles = _checked(records, roles, channels)
+    keeper = None
+    if store is None:
+        keeper = Keeper()
+        store = keeper.folder
+    home = Store(Path(store).absolute())  # workers elsewhere have another current folder
+    seeds = model_seeds(seed, len(roles))
+    if classes is None and records.y.dtype.kind != "f":
+        classes = np.unique(records.y)
+    named = {_file_of(channel, classes): channel for channel in channels}
+    job = Job(recipe, named, classes, home, len(roles), keep_models)
+    keys = _keys(recipe, records, roles, seeds)
+    with home.leading():
+        home.write_manifest(_manifest(recipe, records, roles, seeds, keys, job))
+        chunks = _missing(job, keys, seeds, roles, fresh)
+        if chunks:
+            _run(
+                job,
+                chunks,
+                records,
+                progress or _silent,
+                kept=keeper is None,
+                workers=workers,
+                backend=backend,
+                address=address,
+            )
+    observations = {
+        channel.name: StoredStack([home.path(key, name) for key in keys], keeper)
+        for name, channel in named.items()
+    }
+    return Trials(roles, observations, seeds, home.folder, keeper)
+
+
+def _silent(step: str, done: int, total: int) -> None:
+    """Nothing is told."""
+
+
+def _checked(
+    records: Records, roles: NDArray[Any], channels: Sequence[Channel]
+) -> NDArray[np.int8]:
+    """The roles as small numbers: the same design in another type is the same design."""
+    if roles.ndim != 2 or roles.shape[1] != len(records) or len(roles) == 0:
+        raise InputError(
+            f"The roles have the shape {roles.shape}; give a row per model and a column for each "
+            f"of the {len(records)} records"
+        )
+    unknown = roles[~np.isin(roles, ROLES)]
+    if len(unknown):
+        raise InputError(
+            f"{unknown[0]} is no role; give 0 for a record that is left out, 1 for a member, 2 for "
+            "a reference"
+        )
+    empty = np.flatnonzero(~(roles == 1).any(axis=1))
+    if len(empty):
+        raise InputError(f"Model {empty[0]} (counting from 0) has no member; give it a record")
+    names = [channel.name for channel in channels]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"The channels are {names}; give at least one, and each once")
+    return np.ascontiguousarray(roles, dtype=np.int8)
+
+
+def _file_of(channel: Channel, classes: Labels | None) -> str:
+    """The name of a channel's file: another for other options, columns, and another release."""
+    columns = None if classes is None else np.asarray(classes).tolist()
+    facts = f"{leakscope.__version__} {fingerprint(channel)} {columns}"
+    return f"{channel.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}.npy"
+
+
+def _keys(
+    recipe: Recipe, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
+) -> list[str]:
+    """The key of each model, (m,): all that decides what it will be.
+
+    A model that is trained together with others depends on them too, if only in its last bits.
+    """
+    made_of = [SCHEMA, fingerprint(recipe), records.fingerprint()]
+    rows = [hashlib.sha256(row.tobytes()).hexdigest() for row in roles]
+    keys = []
+    for start in range(0, len(roles), recipe.together):
+        chunk = slice(start, start + recipe.together)
+        for place in range(len(rows[chunk])):
+            parts = [*made_of, rows[chunk], list(seeds[chunk]), place]
+            keys.append(hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32])
+    return keys
+
+
+def _manifest(
+    recipe: Recipe,
+    records: Records,
+    roles: NDArray[np.int8],
+    seeds: Sequence[int],
+    keys: Sequence[str],
+    job: Job,
+) -> dict[str, Any]:
+    """What the models of this run are; no dates and no costs, so that it is the same every time."""
+    sizes = (roles == 1).sum(axis=1).tolist()
+    return {
+        "schema": SCHEMA,
+        "leakscope": leakscope.__version__,
+        "recipe": {"name": recipe.name, "fingerprint": fingerprint(recipe)},
+        "records": {"number": len(records), "fingerprint": records.fingerprint()},
+        "channels": {channel.name: name for name, channel in job.channels.items()},
+        "models": [
+            {"number": number, "key": key, "seed": seed, "members": size}
+            for number, (key, seed, size) in enumerate(zip(keys, seeds, sizes, strict=True))
+        ],
+    }
+
+
+def _missing(
+    job: Job, keys: Sequence[str], seeds: Sequence[int], roles: NDArray[np.int8], fresh: bool
+) -> list[Chunk]:
+    """The chunks in which something is missing or damaged."""
+    wanted = [_wanted(job, number, key, fresh) for number, key in enumerate(keys)]
+    chunks = []
+    for start in range(0, len(keys), job.recipe.together):
+        part = slice(start, start + job.recipe.together)
+        if any(wanted[part]):
+            chunks.append(
+                Chunk(range(len(keys))[part], keys[part], seeds[part], roles[part], wanted[part])
+            )
+    return chunks
+
+
+def _wanted(job: Job, number: int, key: str, fresh: bool) -> list[str]:
+    """The observations of one model that are not in the store as they were written."""
+    store = job.store
+    if fresh:
+        store.unlist(key)
+    elif store.spoiled(key):
+        _say_damaged(job, number, DONE)
+    listed = store.listed(key)
+    damaged = [name for name in job.channels if name in listed and not store.sound(key, name)]
+    if damaged:
+        _say_damaged(job, number, ", ".join(damaged))
+        store.unlist(key, damaged)
+    return [name for name in job.channels if name not in listed or name in damaged]
+
+
+def _say_damaged(job: Job, number: int, what: str) -> None:
+    warnings.warn(
+        f"What is stored of model {number} (counting from 0) in {str(job.store.folder)!r} is "
+        f"damaged, or was not written by this user ({what}); it is made again",
+        stacklevel=2,
+    )
+
+
+def _say_unkept(job: Job, finished: Sequence[Finished]) -> None:
+    if unkept := [number for one in finished for number in one.unkept]:
+        warnings.warn(
+            f"Models of the recipe {job.recipe.name!r} cannot be written to a file (such as model "
+            f"{unkept[0]}, counting from 0), so that another channel would have to train them "
+            "again; define their class in a module",
+            stacklevel=2,
+        )
+
+
+def _run(
+    job: Job,
+    chunks: Sequence[Chunk],
+    records: Records,
+    progress: Progress,
+    *,
+    kept: bool,
+    workers: int | None,
+    backend: str,
+    address: str | None,
+) -> None:
+    watch = Watch(job, chunks)
+    with (
+        watch.saying_how_to_resume(kept=kept),
+        open_pool(
+            backend,
+            workers=workers,
+            address=address,
+            shared=[records],
+            folder=job.store.folder,
+        ) as (pool, width),
+    ):
+
+        def run(part: Sequence[Chunk]) -> list[Finished]:
+            finished: list[Finished] = pool(delayed(work)(job, chunk, records) for chunk in part)
+            for number in (number for one in finished for number in one.unusable):
+                _say_damaged(job, number, MODEL)
+            return finished
+
+        models = sum(len(chunk.keys) for chunk in chunks)
+        told = f"training {counted(models, 'model')} with {counted(width, 'worker')}"
+        progress(told, watch.finished(), job.models)
+        # A first chunk on each worker tells how long the others will take.
+        finished = run(chunks[:width])
+        if rest := chunks[width:]:
+            seconds = float(np.mean([one.seconds for one in finished]))
+            with watch.telling(estimate(seconds, rest, width), progress):
+                finished += run(rest)
+        _say_unkept(job, finished)
+        if watch.finished() < job.models:
+            raise StoreError(
+                f"The workers have finished, and only {watch.finished()} of {job.models} models "
+                f"are in {str(job.store.folder)!r}; give a folder that all workers share"
+            )

@@ -1,0 +1,214 @@
+"""The store: every finished model and what was seen of it, so that no model is trained twice.
+
+A model has a folder named by its key::
+
+    KEY/model.bin           the model, packed by its recipe
+    KEY/margin-1f0c….npy    what a channel shows of every record, (n, w)
+    KEY/done.json           the checksums of those files
+
+Each file is written beside its place, synced, and renamed into it; ``done.json`` comes last, so
+that what it does not list is not there. A run that is killed at any moment leaves whole files.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from leakscope.errors import StoreError
+from leakscope.protocols import Floats
+
+SCHEMA = 1
+MODEL, DONE, MANIFEST, LOCK = "model.bin", "done.json", "manifest.json", "lock"
+UNFINISHED = ".tmp"
+
+# No room: on the disk, in the quota, or for a file of this size.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# The name of a file to its checksum.
+Digests = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished models; several processes may write to it, one run may lead them."""
+
+    folder: Path
+
+    def path(self, key: str, name: str) -> Path:
+        """Where a file of a model is, or will be."""
+        return self.folder / key / name
+
+    def listed(self, key: str) -> Digests:
+        """The files of a finished model; empty if there is none, or its list cannot be read."""
+        return self._list(key) or {}
+
+    def spoiled(self, key: str) -> bool:
+        """Whether a model has a list of files that cannot be read."""
+        return self._list(key) is None and self.path(key, DONE).exists()
+
+    def has(self, key: str, names: Iterable[str]) -> bool:
+        """Whether a model is finished with these files."""
+        return self.listed(key).keys() >= set(names)
+
+    def sound(self, key: str, name: str) -> bool:
+        """Whether a file is listed, is there, and is what was written."""
+        digest = self.listed(key).get(name)
+        try:
+            with self.path(key, name).open("rb") as file:
+                return digest == hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return False
+
+    def model(self, key: str) -> bytes | None:
+        """The packed model, if it is sound and nobody else can have written it.
+
+        To unpack a model may run code that it holds: only this user's own are taken. What is
+        judged is what is read, so that nobody can exchange the file in between.
+        """
+        try:
+            handle = os.open(self.path(key, MODEL), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            with os.fdopen(handle, "rb") as file:
+                if not _own(os.fstat(file.fileno())):
+                    return None
+                data = file.read()
+        except OSError:
+            return None
+        return data if self.listed(key).get(MODEL) == hashlib.sha256(data).hexdigest() else None
+
+    def write_model(self, key: str, data: bytes) -> Digests:
+        """Write a packed model that nobody else may read or write."""
+        return {MODEL: self._write(self.path(key, MODEL), data, private=True)}
+
+    def write_observations(self, key: str, name: str, seen: Floats) -> Digests:
+        """Write what a channel shows, (n, w)."""
+        file = BytesIO()
+        np.save(file, seen)
+        return {name: self._write(self.path(key, name), file.getbuffer())}
+
+    def finish(self, key: str, written: Digests) -> None:
+        """Enter the files of a model that have been written, beside those it had."""
+        self._write_done(key, self.listed(key) | written)
+
+    def unlist(self, key: str, names: Iterable[str] | None = None) -> None:
+        """Take these files, by default all of a model, for ones that were never finished."""
+        if listed := self.listed(key):
+            gone = set(listed if names is None else names)
+            left = {name: digest for name, digest in listed.items() if name not in gone}
+            self._write_done(key, left)
+
+    def write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        """Say what the models of the last run are, for people and other programs to read."""
+        path, data = self.folder / MANIFEST, _json(dict(manifest))
+        # A finished run can be read again where nothing more can be written.
+        if not path.is_file() or path.read_bytes() != data:
+            self._write(path, data)
+
+    @contextmanager
+    def leading(self) -> Iterator[None]:
+        """Lead a run: no other may at the same time; what killed ones left half written goes."""
+        with self._opened_lock() as lock:
+            if not _locked(lock.fileno()):
+                raise StoreError(
+                    f"Another run is training models in {str(self.folder)!r}; wait for it, or "
+                    "choose another folder"
+                )
+            self._clean()
+            yield
+            self._clean()  # after a worker that died while the others finished its models
+
+    def _list(self, key: str) -> Digests | None:
+        """The files of a model; None where there is no list that can be read."""
+        try:
+            done = json.loads(self.path(key, DONE).read_bytes())
+            return {str(name): str(digest) for name, digest in done["files"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def _clean(self) -> None:
+        for left in self.folder.rglob(f".*{UNFINISHED}"):
+            with suppress(OSError):  # it is in nobody's way
+                left.unlink()
+
+    def _opened_lock(self) -> BinaryIO:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return (self.folder / LOCK).open("ab")
+        except OSError as error:
+            raise _refused(error, self.folder) from error
+
+    def _write_done(self, key: str, files: Digests) -> None:
+        done = {"schema": SCHEMA, "files": dict(sorted(files.items()))}
+        self._write(self.path(key, DONE), _json(done))
+
+    def _write(self, path: Path, data: bytes | memoryview, *, private: bool = False) -> str:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_atomically(path, data, private=private)
+        except OSError as error:
+            raise _refused(error, self.folder) from error
+        return hashlib.sha256(data).hexdigest()
+
+
+def _write_atomically(path: Path, data: bytes | memoryview, *, private: bool) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _own(status: os.stat_result) -> bool:
+    """Whether this user wrote the file, and no other could have."""
+    if not hasattr(os, "geteuid"):
+        return True  # a system without such owners
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
+
+
+def _locked(handle: int) -> bool:
+    """Hold the lock until the file is closed, or the process is gone."""
+    try:
+        import fcntl
+    except ImportError:  # a system without it: the files are whole all the same
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _refused(error: OSError, folder: Path) -> StoreError:
+    if error.errno in FULL:
+        return StoreError(
+            f"The disk of {str(folder)!r} is full ({error.strerror}); make room and run the same "
+            "again: the models that are finished are kept"
+        )
+    return StoreError(
+        f"The folder {str(folder)!r} cannot be written to ({error.strerror or error}); give "
+        "another one"
+    )
+
+
+def _json(thing: dict[str, Any]) -> bytes:
+    return (json.dumps(thing, indent=1) + "\n").encode()

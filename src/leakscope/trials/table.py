@@ -1,0 +1,111 @@
+"""The table of trials: what every model was trained on, and what each channel showed of it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.protocols import Bools, Floats, Stack
+
+
+class Keeper:
+    """A folder that lasts as long as somebody holds this."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="leakscope-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredStack:
+    """Observations of m models, (m, n, w), one file each, mapped into memory where they are read.
+
+    A file is open only while it is read: a thousand models need no thousand open files.
+    """
+
+    files: Sequence[Path]
+    _keeper: Keeper | None = field(default=None, repr=False)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """(m, n, w)."""
+        return (len(self.files), *self._open(0).shape)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: Any) -> Any:
+        """What numpy would give for slices, numbers, masks or positions; it is in memory."""
+        models, *inner = self._in_full(index if isinstance(index, tuple) else (index,))
+        if isinstance(models, (int, np.integer)):
+            number = range(len(self.files))[models]
+            return np.array(self._open(number)[None][(0, *inner)])
+        chosen = np.arange(len(self.files))[models]
+        if isinstance(models, slice):
+            return self._read(chosen, inner)
+        if all(isinstance(one, (int, np.integer, slice)) for one in inner) and chosen.ndim == 1:
+            return self._read(chosen, inner)
+        # Positions of models beside positions of records are pairs: numpy knows the rules.
+        needed, places = np.unique(chosen, return_inverse=True)
+        return self._read(needed, [])[(places.reshape(chosen.shape), *inner)]
+
+    def _in_full(self, index: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The index without an ellipsis."""
+        dots = [place for place, one in enumerate(index) if one is Ellipsis]
+        if len(index) - len(dots) > 3 or len(dots) > 1 or any(one is None for one in index):
+            raise IndexError(f"{index} is no index of models, records and numbers, {self.shape}")
+        if dots:
+            between = (slice(None),) * (4 - len(index))
+            return (*index[: dots[0]], *between, *index[dots[0] + 1 :])
+        return index or (slice(None),)
+
+    def _read(self, models: NDArray[np.intp], inner: Sequence[Any]) -> Floats:
+        """The same part of each of these models; no file is kept open for the next."""
+        rest = tuple(inner)
+        part: Floats = np.empty((len(models), *self._open(0)[rest].shape))
+        for place, model in enumerate(models):
+            part[place] = self._open(model)[rest]
+        return part
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All of it in memory."""
+        if copy is False:
+            raise ValueError("Files cannot be read without a copy in memory; leave out copy=False")
+        everything = self[:]
+        return np.asarray(everything, dtype=dtype)
+
+    def _open(self, model: int) -> Floats:
+        seen: Floats = np.load(self.files[model], mmap_mode="r", allow_pickle=False)
+        return seen
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Many models of one recipe: the table every attack and every measure is folded from.
+
+    roles (m, n): 0 left out, 1 member, 2 reference; observations: by channel (m, n, w); seeds: one
+    per model. folder: where they are stored; a temporary one lasts as long as the table.
+    """
+
+    roles: NDArray[np.int8]
+    observations: Mapping[str, Stack]
+    seeds: Sequence[int]
+    folder: Path | None = None
+    _keeper: Keeper | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    @property
+    def membership(self) -> Bools:
+        """Which records each model was trained on, (m, n)."""
+        return np.asarray(self.roles == 1)

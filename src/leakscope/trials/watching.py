@@ -1,0 +1,91 @@
+"""What a run tells while it lasts: how long it will take, and how many models are finished."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from leakscope.trials.workers import Chunk, Job
+
+# Told what is being done, how many models are finished and how many there are.
+Progress = Callable[[str, int, int], None]
+
+# Seconds between two looks at what is finished.
+LOOK = 0.5
+
+
+class Watch:
+    """Counts finished models by looking into the store, wherever the workers are."""
+
+    def __init__(self, job: Job, chunks: Sequence[Chunk]) -> None:
+        self._job = job
+        self._unfinished = [
+            (key, frozenset(names))
+            for chunk in chunks
+            for key, names in zip(chunk.keys, chunk.wanted, strict=True)
+        ]
+
+    def finished(self) -> int:
+        """How many models of the whole design are finished."""
+        store = self._job.store
+        self._unfinished = [
+            (key, names) for key, names in self._unfinished if not store.has(key, names)
+        ]
+        return self._job.models - len(self._unfinished)
+
+    @contextmanager
+    def telling(self, step: str, progress: Progress) -> Iterator[None]:
+        """Tell how many are finished until the context ends."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while True:
+                progress(step, min(self.finished(), self._job.models - 1), self._job.models)
+                if over.wait(LOOK):
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    @contextmanager
+    def saying_how_to_resume(self, *, kept: bool) -> Iterator[None]:
+        """An interrupted run says what is kept."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            folder = str(self._job.store.folder)
+            told = f"Stopped: {self.finished()} of {self._job.models} models were finished"
+            how = (
+                f" and are kept in {folder!r}; run the same again to go on from there"
+                if kept
+                else "; give a folder to keep them in, and a run can be gone on with"
+            )
+            raise KeyboardInterrupt(told + how) from None
+
+
+def estimate(seconds: float, chunks: Sequence[Chunk], workers: int) -> str:
+    """How long the models of these chunks will take, from what one took."""
+    models = sum(len(chunk.keys) for chunk in chunks)
+    rounds = -(-models // workers)
+    return (
+        f"training {counted(models, 'more model')}, {_time(seconds)} each with "
+        f"{counted(workers, 'worker')}: about {_time(seconds * rounds)}"
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Such as 1 worker, 2 workers."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _time(seconds: float) -> str:
+    for size, name in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"

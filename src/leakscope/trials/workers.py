@@ -1,0 +1,188 @@
+"""What a worker does: train a chunk of models or fetch them, observe them, write both down."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from leakscope.errors import LeakscopeError, ModelError
+from leakscope.models import Remembering
+from leakscope.models.aligned import aligned
+from leakscope.models.answers import first_line
+from leakscope.protocols import Channel, Floats, Labels, Model, Recipe
+from leakscope.records import Records
+from leakscope.trials.packing import pack, unpack
+from leakscope.trials.store import MODEL, Digests, Store
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Models that are trained together, (c,), and what is asked of each.
+
+    numbers: their places in the design, from 0; roles (c, n); wanted: for each model the channels
+    that are missing in the store, by the name of their file; none for one that is finished.
+    """
+
+    numbers: Sequence[int]
+    keys: Sequence[str]
+    seeds: Sequence[int]
+    roles: NDArray[np.int8]
+    wanted: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is the same for every chunk of a run.
+
+    channels: by the name of their file. classes: the columns of every model's probabilities.
+    """
+
+    recipe: Recipe
+    channels: dict[str, Channel]
+    classes: Labels | None
+    store: Store
+    models: int
+    keep_models: bool
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What a worker tells of a chunk.
+
+    seconds: what a model took. unusable: the models whose file was there and could not be used.
+    unkept: those that could not be written to a file.
+    """
+
+    seconds: float = 0.0
+    unusable: tuple[int, ...] = ()
+    unkept: tuple[int, ...] = ()
+
+
+def work(job: Job, chunk: Chunk, records: Records) -> Finished:
+    """Finish a chunk: train and observe, or observe the models that are in the store."""
+    # Another worker may have finished it already, and died before it could say so.
+    asked = enumerate(zip(chunk.keys, chunk.wanted, strict=True))
+    pending = [place for place, (key, names) in asked if not job.store.has(key, names)]
+    if not pending:
+        return Finished()
+    started = time.perf_counter()
+    with _thread_pools(len(sys.modules)).limit(limits=1), ThreadPoolExecutor(1) as writer:
+        stored = [_fetched(job.store, chunk.keys[place]) for place in pending]
+        models = [model for model in stored if model is not None]
+        trained = len(models) < len(pending)
+        if trained:
+            everyone = _trained(job, chunk, records)
+            models = [everyone[place] for place in pending]
+        unusable = [
+            chunk.numbers[place]
+            for place, model in zip(pending, stored, strict=True)
+            if model is None and job.store.has(chunk.keys[place], [MODEL])
+        ]
+        keep = writer if trained and job.keep_models else None
+        kept = [
+            _finish(job, chunk, place, model, records, keep)
+            for place, model in zip(pending, models, strict=True)
+        ]
+    unkept = [chunk.numbers[place] for place, here in zip(pending, kept, strict=True) if not here]
+    seconds = (time.perf_counter() - started) / len(pending)
+    return Finished(seconds, tuple(unusable), tuple(unkept))
+
+
+def _fetched(store: Store, key: str) -> Model | None:
+    """A model from the store; None where it is not there as it was written."""
+    packed = store.model(key)
+    try:
+        return None if packed is None else unpack(packed)
+    except Exception:  # whatever a foreign class may raise; it is trained again
+        return None
+
+
+def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
+    first, last = chunk.numbers[0], chunk.numbers[-1]
+    which = f"Model {first}" if first == last else f"One of the models {first} to {last}"
+    try:
+        models = job.recipe.fit_many(records, chunk.roles, chunk.seeds)
+    except Exception as error:
+        raise ModelError(
+            f"{which} of {job.models} (counting from 0, seed {chunk.seeds[0]}) could not be "
+            f"trained: {_said(error)}; mend the recipe and run again: what is finished is kept"
+        ) from error
+    if len(models) != len(chunk.keys):
+        raise ModelError(
+            f"The recipe {job.recipe.name!r} made {len(models)} models of {len(chunk.keys)} rows "
+            "of roles; let its fit_many give one for each"
+        )
+    return models
+
+
+def _finish(
+    job: Job,
+    chunk: Chunk,
+    place: int,
+    model: Model,
+    records: Records,
+    writer: ThreadPoolExecutor | None,
+) -> bool:
+    """Write a model and what is seen of it; its file is on its way while it is observed.
+
+    Whether the model, where it is to be kept (writer), could be.
+    """
+    key, store = chunk.keys[place], job.store
+    packed = None if writer is None else pack(model)
+    file: Future[Digests] | None = None
+    if writer is not None and packed is not None:
+        file = writer.submit(store.write_model, key, packed)
+    seen = _observed(job, chunk, place, model, records)
+    written: Digests = {} if file is None else file.result()
+    for name, values in seen.items():
+        written |= store.write_observations(key, name, values)
+    store.finish(key, written)
+    return writer is None or packed is not None
+
+
+def _observed(
+    job: Job, chunk: Chunk, place: int, model: Model, records: Records
+) -> dict[str, Floats]:
+    """What each channel that is wanted shows of a model, (n, w), by the name of its file."""
+    seen = {}
+    which = f"model {chunk.numbers[place]} of {job.models} (counting from 0, seed "
+    which += f"{chunk.seeds[place]})"
+    known: Model | None = None
+    for name in chunk.wanted[place]:
+        channel = job.channels[name]
+        try:
+            known = known or Remembering(aligned(model, job.classes))
+            values = np.ascontiguousarray(channel.observe(known, records), dtype=np.float64)
+        except Exception as error:
+            raise ModelError(
+                f"The {channel.name} channel cannot be observed on {which}: {_said(error)}"
+            ) from error
+        if values.ndim != 2 or len(values) != len(records) or not np.isfinite(values).all():
+            raise ModelError(
+                f"The {channel.name} channel shows numbers of shape {values.shape}, "
+                f"{int((~np.isfinite(values)).sum())} not finite, of {which}; a finite row for "
+                f"each of the {len(records)} records is needed"
+            )
+        seen[name] = values
+    return seen
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, LeakscopeError) else first_line(error)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(imported: int) -> ThreadpoolController:
+    """The thread pools of this process: to look for them takes longer than to limit them.
+
+    imported: how many modules there are; a new one may have brought a pool.
+    """
+    return ThreadpoolController()

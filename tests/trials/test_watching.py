@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import Toy
+
+from leakscope.trials import watching
+from leakscope.trials.store import Store
+from leakscope.trials.watching import Watch, counted, estimate
+from leakscope.trials.workers import Chunk, Job
+
+
+def chunk_of(*keys: str) -> Chunk:
+    roles = np.ones((len(keys), 2), dtype=np.int8)
+    return Chunk(range(len(keys)), keys, range(len(keys)), roles, [["loss.npy"]] * len(keys))
+
+
+def watch_of(folder: Path, chunks: Any, models: int) -> Watch:
+    return Watch(Job(Toy(), {}, None, Store(folder), models, True), chunks)
+
+
+def test_finished_models_are_counted_in_the_store(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path, [chunk_of("a", "b"), chunk_of("c")], 10)
+    assert watch.finished() == 7
+    Store(tmp_path).finish("b", {"loss.npy": ""})
+    assert watch.finished() == 8
+    Store(tmp_path).finish("a", {"margin.npy": ""})
+    assert watch.finished() == 8
+    for key in "ac":
+        Store(tmp_path).finish(key, {"loss.npy": ""})
+    assert watch.finished() == 10
+
+
+def test_it_tells_as_long_as_it_lasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "LOOK", 0.01)
+    told: list[tuple[str, int, int]] = []
+    watch = watch_of(tmp_path, [chunk_of("a", "b")], 2)
+    with watch.telling("training", lambda *what: told.append(what)):
+        for key in "ab":
+            Store(tmp_path).finish(key, {"loss.npy": ""})
+            number = len(told)
+            while len(told) < number + 2:
+                time.sleep(0.001)
+    # The last model is told by whoever goes on after it.
+    assert {said[0] for said in told} == {"training"}
+    assert sorted({said[1:] for said in told}) in ([(0, 2), (1, 2)], [(1, 2)])
+    number = len(told)
+    time.sleep(0.05)
+    assert len(told) == number
+
+
+def test_an_error_ends_the_telling(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path, [chunk_of("a")], 1)
+    with pytest.raises(ZeroDivisionError), watch.telling("training", lambda *_: None):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, kept: bool) -> None:
+    watch = watch_of(tmp_path, [chunk_of("a")], 3)
+    with pytest.raises(KeyboardInterrupt) as caught, watch.saying_how_to_resume(kept=kept):
+        raise KeyboardInterrupt
+    how = (
+        f" and are kept in {str(tmp_path)!r}; run the same again to go on from there"
+        if kept
+        else "; give a folder to keep them in, and a run can be gone on with"
+    )
+    assert str(caught.value) == "Stopped: 2 of 3 models were finished" + how
+
+
+def test_other_errors_pass(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path, [chunk_of("a")], 3)
+    with pytest.raises(ZeroDivisionError), watch.saying_how_to_resume(kept=True):
+        raise ZeroDivisionError
+    with watch.saying_how_to_resume(kept=True):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("seconds", "models", "workers", "said"),
+    [
+        (0.5, 3, 2, "training 3 more models, 0.5 s each with 2 workers: about 1 s"),
+        (0.5, 1, 1, "training 1 more model, 0.5 s each with 1 worker: about 0.5 s"),
+        (12.0, 8, 2, "training 8 more models, 12 s each with 2 workers: about 48 s"),
+        (60.0, 10, 5, "training 10 more models, 60 s each with 5 workers: about 2.0 minutes"),
+        (
+            600.0,
+            24,
+            2,
+            "training 24 more models, 10.0 minutes each with 2 workers: about 2.0 hours",
+        ),
+        (7200.0, 48, 2, "training 48 more models, 2.0 hours each with 2 workers: about 2.0 days"),
+    ],
+)
+def test_how_long_it_will_take(seconds: float, models: int, workers: int, said: str) -> None:
+    chunks = [chunk_of(*map(str, range(models)))]
+    assert estimate(seconds, chunks, workers) == said
+
+
+def test_numbers_of_things() -> None:
+    assert [counted(number, "worker") for number in (0, 1, 2, 1234)] == [
+        "0 workers", "1 worker", "2 workers", "1,234 workers",
+    ]  # fmt: skip
