@@ -7,6 +7,7 @@ other.
 
 from leakscope.metrics.curves import Curve, Roc, auc_delong, roc, roc_curve_points, thin
 from leakscope.metrics.epsilon import Epsilon, epsilon_lower_bound
+from leakscope.metrics.experiment import Experiment, membership_experiment
 from leakscope.metrics.groups import Group, by_group
 from leakscope.metrics.histograms import Histogram, histogram
 from leakscope.metrics.intervals import (
@@ -18,6 +19,7 @@ from leakscope.metrics.intervals import (
     wilson,
 )
 from leakscope.metrics.outcome import Outcome, judge
+from leakscope.metrics.paired import auc_difference, tpr_difference
 from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
 from leakscope.metrics.rates import Rates, effective_size, excess
 from leakscope.metrics.tails import Rate, tpr_at_fpr
@@ -26,6 +28,7 @@ from leakscope.metrics.thresholds import Threshold, best_threshold
 __all__ = [
     "Curve",
     "Epsilon",
+    "Experiment",
     "Group",
     "Histogram",
     "Interval",
@@ -36,6 +39,7 @@ __all__ = [
     "Threshold",
     "advantage_p_value",
     "auc_delong",
+    "auc_difference",
     "auc_interval",
     "best_threshold",
     "by_group",
@@ -45,6 +49,7 @@ __all__ = [
     "histogram",
     "holm",
     "judge",
+    "membership_experiment",
     "newcombe",
     "records_to_rule_out",
     "records_to_show_leak",
@@ -52,5 +57,6 @@ __all__ = [
     "roc_curve_points",
     "thin",
     "tpr_at_fpr",
+    "tpr_difference",
     "wilson",
 ]

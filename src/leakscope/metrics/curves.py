@@ -139,10 +139,15 @@ def roc(
 
 def check_options(inflation: float, prior: float) -> None:
     """Refuse an inflation that would narrow intervals, and a prior that is no probability."""
-    if not 1 <= inflation < np.inf:
-        raise InputError(f"The inflation of variances must be 1 or more, got {inflation!r}")
+    check_inflation(inflation)
     if not 0 < prior < 1:
         raise InputError(f"The prior must be between 0 and 1, got {prior!r}")
+
+
+def check_inflation(inflation: float) -> None:
+    """Refuse an inflation that would narrow intervals."""
+    if not 1 <= inflation < np.inf:
+        raise InputError(f"The inflation of variances must be 1 or more, got {inflation!r}")
 
 
 def roc_curve_points(scores: ArrayLike, membership: ArrayLike) -> tuple[Floats, Floats, Floats]:
@@ -198,7 +203,7 @@ def auc_delong(
     if values.min() == values.max():
         return Interval(0.5, 0.5, 0.5)
     ours, theirs = (_sorted_side(values, side, codes) for side in (members, ~members))
-    wins, losses = _doubled_wins(ours[0], theirs[0]), _doubled_wins(theirs[0], ours[0])
+    wins, losses = doubled_wins(ours[0], theirs[0]), doubled_wins(theirs[0], ours[0])
     n1, n0 = len(wins), len(losses)
     auc = int(wins.sum()) / (2 * n1 * n0)
     parts = [
@@ -220,7 +225,7 @@ def _sorted_side(scores: Floats, side: Bools, unit: Codes | None) -> tuple[Float
     return scores[side][order], unit[side][order]
 
 
-def _doubled_wins(scores: Floats, others: Floats) -> Codes:
+def doubled_wins(scores: Floats, others: Floats) -> Codes:
     """Twice the number of the others that each score beats, ties counting half; both sorted."""
     below = np.searchsorted(others, scores, side="left")
     return below + np.searchsorted(others, scores, side="right")
