@@ -3,24 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from leakscope.auditing.battery import channel_of
 from leakscope.models import as_model
 from leakscope.protocols import Model
 from leakscope.records import Records, pool
+from leakscope.trials import Trials, random_halves
+
+SHADOWS = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
     """A model and a pool of records, the first of them members by name at least."""
 
     model: Model
     records: Records
     membership: np.ndarray
+    _observed: dict[str, Trials] = field(default_factory=dict)
+
+    def trials(self, channel: str) -> Trials:
+        """Forests trained on random halves of the pool in canonical order, seen once."""
+        if channel not in self._observed:
+            records = self.records.take(self.records.canonical_order())
+            seen = [channel_of(channel, 0).observe(model, records) for model in self._shadows]
+            self._observed[channel] = Trials(
+                roles=self._roles, observations={channel: np.stack(seen)}, seeds=range(SHADOWS)
+            )
+        return self._observed[channel]
+
+    @cached_property
+    def _roles(self) -> np.ndarray:
+        return random_halves(len(self.records), SHADOWS, 11)
+
+    @cached_property
+    def _shadows(self) -> list[Model]:
+        records = self.records.take(self.records.canonical_order())
+        return [
+            fit(records.take(np.flatnonzero(row == 1)), self.model.task, trees=10)
+            for row in self._roles
+        ]
 
 
 def draw(n: int, seed: int, task: str) -> Records:
@@ -33,9 +61,9 @@ def draw(n: int, seed: int, task: str) -> Records:
     return Records(X, y)
 
 
-def fit(records: Records, task: str) -> Model:
+def fit(records: Records, task: str, trees: int = 20) -> Model:
     forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
-    return as_model(forest(20, random_state=0).fit(records.X, records.y))
+    return as_model(forest(trees, random_state=0).fit(records.X, records.y))
 
 
 def constant(records: Records, task: str) -> Model:
