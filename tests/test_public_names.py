@@ -7,7 +7,7 @@ import pytest
 
 import leakscope
 
-PACKAGES = {"attacks", "channels", "errors", "metrics", "models"}
+PACKAGES = {"attacks", "channels", "errors", "metrics", "models", "trials"}
 
 
 @pytest.mark.parametrize("name", leakscope.__all__)

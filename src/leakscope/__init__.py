@@ -28,10 +28,11 @@ __all__ = [
     "metrics",
     "models",
     "register",
+    "trials",
 ]
 
 if TYPE_CHECKING:
-    from leakscope import attacks, channels, errors, metrics, models
+    from leakscope import attacks, channels, errors, metrics, models, trials
     from leakscope.auditing import audit, audit_predictions
     from leakscope.datasets import load_dataset
     from leakscope.errors import LeakscopeError

@@ -118,7 +118,14 @@ def test_a_whole_audit_of_the_bundled_data(tmp_path: Path) -> None:
     report = json.loads(stdout)
     jsonschema.validate(report, load_schema())
     assert report == json.loads((tmp_path / "run" / "report.json").read_text("utf-8"))
-    assert names_in(tmp_path / "run") == FILES
+    assert names_in(tmp_path / "run") == FILES | {"trials"}
+    assert report["trials"]["models"] == 32
+    assert report["trials"]["recipe"] == "forest"
+    models = {one["attack"]: one["models"] for one in report["outcomes"]}
+    assert models["loss"] == 1
+    assert models["lira"] == models["rmia"] == models["shadow"] == 33
+    assert report["cost"]["models"] == 33
+    assert "training 32 models with" in stderr
     assert report["command"] == "leakscope " + shlex.join(map(str, words))
     assert report["target"]["dataset"] == "adult"
     assert report["target"]["randomized"] is True

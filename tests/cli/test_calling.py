@@ -83,7 +83,7 @@ def test_the_usual_recipe_is_that_of_the_task(
 def test_only_options_that_were_given_reach_the_library(run: Run, calls: Calls) -> None:
     run("audit", "--dataset", "iris", "--recipe", "tree")
     settings = {"randomized", "seed", "command", "progress", "groups", "dataset"}
-    assert set(calls[0][2]) == settings
+    assert set(calls[0][2]) == settings | {"recipe", "shadows", "store"}
     words = "--limit 0.2 --prior 0.1 --delta 1e-6 --max-overlap 0 --channels loss,label"
     run("audit", "--dataset", "iris", "--recipe", "tree", "--no-randomized", *words.split())
     named = calls[1][2]
@@ -93,6 +93,20 @@ def test_only_options_that_were_given_reach_the_library(run: Run, calls: Calls) 
     assert named["max_overlap"] == 0
     assert named["channels"] == ["loss", "label"]
     assert named["randomized"] is False
+
+
+def test_a_data_set_has_32_shadow_models_of_its_recipe(run: Run, calls: Calls) -> None:
+    run("audit", "--dataset", "iris", "--recipe", "tree", "--out", "there")
+    run("audit", "--dataset", "iris", "--recipe", "tree", "--shadows", 0)
+    where = "--shadows 5 --workers 2 --backend dask --address tcp://127.0.0.1:1 --fresh"
+    run("audit", "--dataset", "iris", "--recipe", "tree", *where.split())
+    usual, none, five = (named for _, _, named in calls)
+    assert (usual["shadows"], usual["recipe"].name) == (32, "tree")
+    assert usual["store"] == Path("there") / "trials"
+    assert (none["shadows"], none["recipe"]) == (0, None)
+    assert five["shadows"] == 5
+    told = {"workers": 2, "backend": "dask", "address": "tcp://127.0.0.1:1", "fresh": True}
+    assert {name: five[name] for name in told} == told
 
 
 def test_data_comes_from_the_folder_named(run: Run, calls: Calls, data_folder: Path) -> None:
@@ -140,6 +154,21 @@ def test_files_with_a_model(run: Run, calls: Calls, tables: Files, tmp_path: Pat
     assert ran.code == 0, ran.stderr
     loaded = calls[0][1][0]
     assert np.array_equal(loaded.coef_, model.coef_)
+
+
+def test_files_with_a_model_and_a_recipe_for_its_shadows(
+    run: Run, calls: Calls, tables: Files, tmp_path: Path
+) -> None:
+    table = pd.read_csv(tables[0])
+    model = LogisticRegression().fit(table[["height", "weight"]], table["answer"])
+    skops.io.dump(model, tmp_path / "model.skops")
+    words = own(tables, "--label", "answer", "--model", tmp_path / "model.skops", "--shadows", 4)
+    assert run(*words).code == 0
+    assert run(*words, "--recipe", "logistic").code == 0
+    clone, named = (call[2] for call in calls)
+    assert (clone["shadows"], clone["recipe"]) == (4, None)
+    assert (named["shadows"], named["recipe"].name) == (4, "logistic")
+    assert np.array_equal(calls[1][1][0].coef_, model.coef_)
 
 
 def test_a_pickle_is_loaded_only_if_it_is_trusted(
@@ -270,8 +299,8 @@ def test_steps_are_told_one_to_a_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, small_report: Any
 ) -> None:
     def audit(*_: object, progress: Callable[[str, int, int], None], **__: object) -> Any:
-        progress("loss", 0, 2)
-        progress("label-gap", 1, 2)
+        progress("running loss", 0, 2)
+        progress("running label-gap", 1, 2)
         progress("done", 2, 2)
         return small_report
 

@@ -18,7 +18,7 @@ from leakscope.registry import entries, lookup
 @pytest.mark.parametrize(
     ("command", "kind", "keys"),
     [
-        ("attacks", "attack", {"channel", "knowledge", "tasks"}),
+        ("attacks", "attack", {"channel", "knowledge", "tasks", "shadows", "on_request"}),
         ("channels", "channel", {"tasks", "needs", "scope"}),
         ("recipes", "recipe", set()),
     ],

@@ -46,7 +46,21 @@ SAVED = ["--member-predictions", "a.csv", "--nonmember-predictions", "b.csv"]
         ),
         (
             [*OWN, "--label", "y", "--model", "m", "--recipe", "r"],
-            "--model and --recipe contradict each other; leave one out",
+            "--recipe beside --model says how to train shadow models, and --shadows does not say "
+            "how many; add it, or leave --recipe out",
+        ),
+        (
+            [*SAVED, "--shadows", "8"],
+            "--member-predictions and --shadows contradict each other; leave one out",
+        ),
+        (
+            [*SAVED, "--fresh"],
+            "--member-predictions and --fresh contradict each other; leave one out",
+        ),
+        (
+            ["--address", "tcp://127.0.0.1:1"],
+            "--address is given without --backend, and nothing says what kind of cluster is there; "
+            "add it",
         ),
         (
             [*OWN, "--label", "y", "--recipe", "r", "--dataset", "iris"],

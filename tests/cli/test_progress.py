@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
 from rich.console import Console
 
 from leakscope.cli.progress import showing_steps
@@ -46,3 +47,19 @@ def test_what_a_step_names_is_neither_markup_nor_control_on_a_terminal() -> None
     with showing_steps(bar) as steps:
         steps("reading [bold]a\x1b[31m.csv[/bold]")
     assert "reading [bold]a\ufffd[31m.csv[/bold]" in file.getvalue()
+
+
+def test_a_step_that_goes_on_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("leakscope.cli.progress.time.monotonic", lambda: now[0])
+    lines, file = session(terminal=False)
+    with showing_steps(lines) as steps:
+        for done, second in enumerate((100.0, 100.5, 109.0, 111.0, 112.0)):
+            now[0] = second
+            steps("training 9 models", done, 9)
+        steps("running loss", 0, 1)
+    assert file.getvalue().splitlines() == [
+        "training 9 models (1 of 9)",
+        "training 9 models (4 of 9)",
+        "running loss",
+    ]

@@ -208,6 +208,7 @@ def make_report(level: str = "leaks") -> dict[str, Any]:
             "member_error": None, "nonmember_error": None,
             "missing_values": 0, "clipped": 12, "randomized": level == "leaks", "prior": 0.5,
         },
+        "trials": None,
         "controls": controls(level),
         "outcomes": outcomes,
         "disclosures": [],
@@ -256,6 +257,14 @@ def make_full_report() -> dict[str, Any]:
     ]
     full["leakage"] = [{"measure": "x", "value": 0.1, "low": 0.0, "high": None, "bound": 0.3}]
     full["controls"][0]["passed"] = False
+    full["trials"] = {
+        "recipe": "forest", "models": 4, "members": 1987,
+        "experiment": {
+            "models": 4, "splits": 2, "advantages": [0.2, 0.25, 0.3, 0.31],
+            "mean": interval(0.265, 0.05, -1, 1), "median": 0.275, "q1": 0.2375, "q3": 0.3025,
+        },
+    }  # fmt: skip
+    full["outcomes"][0]["models"] = 5
     return full
 
 

@@ -14,6 +14,7 @@ from leakscope.models import class_numbers
 from leakscope.protocols import Attack, Bools, Channel, Floats, Model
 from leakscope.records import Records
 from leakscope.registry import entries, lookup
+from leakscope.trials import Trials
 
 # Told what is being done, how many steps are done and how many there are.
 Progress = Callable[[str, int, int], None]
@@ -25,11 +26,15 @@ def silent(step: str, done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Shot:
-    """One attack's scores (n,) and the threshold of its own, if it has one."""
+    """One attack's scores (n,) and the threshold of its own, if it has one.
+
+    models: how many models it rests on, the target and the shadows it used.
+    """
 
     attack: Attack
     scores: Floats
     threshold: float | None
+    models: int = 1
 
     @property
     def taught(self) -> bool:
@@ -58,11 +63,15 @@ class Battery:
 def choose_attacks(
     attacks: Sequence[str | Attack] | None, channels: Sequence[str] | None
 ) -> tuple[list[Attack], dict[str, str]]:
-    """The attacks asked for (all by default), and the reason for each that is left out."""
+    """The attacks asked for, and the reason for each that is left out.
+
+    By default all but those that run on request only.
+    """
     if isinstance(attacks, str) or isinstance(channels, str):
         raise InputError("Attacks and channels are given as lists of names, such as ['loss']")
     asked: dict[str, Attack] = {}
-    for one in _every() if attacks is None else attacks:
+    by_default = [one for one in _every() if not one.on_request]
+    for one in by_default if attacks is None else attacks:
         attack = lookup("attack", one).thing() if isinstance(one, str) else one
         if isinstance(attack, type):
             raise InputError(f"The attack {attack.__name__} is a class; give {attack.__name__}()")
@@ -82,7 +91,11 @@ def choose_attacks(
             if asked
             else "No attack was asked for; leave attacks= out for all of them"
         )
-    left_out = {one.name: "It was not asked for." for one in _every() if one.name not in asked}
+    left_out = {
+        one.name: "It runs on request." if one.on_request else "It was not asked for."
+        for one in _every()
+        if one.name not in asked
+    }
     for name, attack in asked.items():
         if attack not in chosen:
             left_out[name] = f"Its channel {attack.channel!r} was not asked for."
@@ -101,16 +114,18 @@ def run_battery(
     attacks: Sequence[Attack],
     seed: int,
     progress: Progress,
+    trials: Trials | None = None,
 ) -> Battery:
     """Every attack on one model; records in canonical order, membership (n,).
 
-    Several channels ask the model the same: hand in one that remembers its answers.
+    Several channels ask the model the same: hand in one that remembers its answers. trials: the
+    shadow models, observed through the channels of the attacks that need them.
     """
     observed: dict[str, Floats | LeakscopeError] = {}
     shots: dict[str, Shot] = {}
     not_run: dict[str, str] = {}
     for step, attack in enumerate(attacks):
-        progress(attack.name, step, len(attacks))
+        progress(f"running {attack.name}", step, len(attacks))
         try:
             if model.task not in attack.tasks:
                 raise NotApplicableError(
@@ -121,7 +136,10 @@ def run_battery(
             seen = observed[attack.channel]
             if isinstance(seen, LeakscopeError):
                 raise seen
-            shots[attack.name] = _shoot(attack, model, records, membership, folds, seen, seed)
+            _check_shadows(attack, model, trials)
+            shots[attack.name] = _shoot(
+                attack, model, records, membership, folds, seen, seed, trials
+            )
         except LeakscopeError as reason:
             # Named in the report with its reason: never skipped in silence.
             not_run[attack.name] = str(reason)
@@ -129,13 +147,39 @@ def run_battery(
     return Battery(shots, not_run)
 
 
-def _observe(name: str, model: Model, records: Records, seed: int) -> Floats | LeakscopeError:
+def _check_shadows(attack: Attack, model: Model, trials: Trials | None) -> None:
+    there_are = 0 if trials is None else len(trials)
+    if attack.shadows and there_are == 0:
+        again = (
+            "give --shadows 32 (shadows=32), and a recipe where the model is not scikit-learn's."
+            if "queries" in model.abilities
+            else "and saved predictions do not tell how to train any."
+        )
+        raise NotApplicableError(f"It needs shadow models; {again}")
+    if there_are < attack.shadows:
+        raise NotApplicableError(
+            f"It needs {attack.shadows} shadow models at least, and there are {there_are}."
+        )
+
+
+def applies(name: str, attack: Attack, model: Model) -> bool:
+    """Whether an attack through the channel of this name can be tried on this kind of model."""
+    return model.task in attack.tasks and channel_of(name, 0).needs <= model.abilities
+
+
+def channel_of(name: str, seed: int) -> Channel:
+    """The channel of this name, with the seed of the audit where it draws anything."""
     channel: Channel = lookup("channel", name).thing()
+    if any(option.name == "seed" for option in fields(channel)):  # type: ignore[arg-type]
+        channel = replace(channel, seed=seed)  # type: ignore[type-var]
+    return channel
+
+
+def _observe(name: str, model: Model, records: Records, seed: int) -> Floats | LeakscopeError:
+    channel = channel_of(name, seed)
     missing = sorted(channel.needs - model.abilities)
     if missing:
         return NotApplicableError(f"The {name} channel needs {_told(missing)} {model.name} lacks.")
-    if any(option.name == "seed" for option in fields(channel)):  # type: ignore[arg-type]
-        channel = replace(channel, seed=seed)  # type: ignore[type-var]
     try:
         seen = channel.observe(model, records)
     except LeakscopeError as error:
@@ -167,6 +211,7 @@ def _shoot(
     folds: Folds,
     observations: Floats,
     seed: int,
+    trials: Trials | None,
 ) -> Shot:
     labels: Any = (
         np.asarray(records.y, dtype=np.float64)
@@ -184,10 +229,18 @@ def _shoot(
         # An attack that declares no knowledge is given none.
         _membership=None if attack.knowledge == "none" else membership,
     )
+    models = 1
+    if trials is not None and attack.shadows:
+        models += len(trials)
+        evidence = replace(
+            evidence,
+            shadow_membership=trials.membership,
+            shadow_observations=trials.observations[attack.channel],
+        )
     scores = np.asarray(attack.score(evidence), dtype=np.float64)
     if scores.shape != membership.shape or not np.isfinite(scores).all():
         raise NotApplicableError(
             f"The {attack.name} attack gave scores of shape {scores.shape}, "
             f"{int((~np.isfinite(scores)).sum())} not finite, for {len(membership)} records."
         )
-    return Shot(attack, scores, attack.threshold(evidence))
+    return Shot(attack, scores, attack.threshold(evidence), models)

@@ -13,12 +13,16 @@ from leakscope.auditing.battery import Progress, silent
 from leakscope.auditing.doors import check_side, enter_model, enter_records
 from leakscope.auditing.run import run_audit
 from leakscope.auditing.settings import Settings, typed
+from leakscope.auditing.shadows import Shadowing, shadow_recipe
 from leakscope.errors import InputError
 from leakscope.models.predictions import SavedPredictions
 from leakscope.protocols import Attack, Labels, Task
 from leakscope.records import Records
 from leakscope.report import Report
 from leakscope.report.folders import check_folder
+
+# Where shadow models are kept, within the folder of the report.
+TRIALS = "trials"
 
 
 def audit(
@@ -39,6 +43,13 @@ def audit(
     delta: float = 1e-5,
     max_overlap: float = 0.05,
     seed: int = 0,
+    recipe: Any = None,
+    shadows: int = 0,
+    workers: int | None = None,
+    backend: str = "local",
+    address: str | None = None,
+    fresh: bool = False,
+    store: str | Path | None = None,
     out: str | Path | None = None,
     progress: Progress | None = None,
     command: str | None = None,
@@ -52,9 +63,17 @@ def audit(
     advantage below which no leak counts as found. prior: the share of members among those an
     adversary asks about, for the positive predictive value. randomized: each record was put on its
     side by an independent fair coin; only then is a lower bound on ε given, at delta.
+    shadows: how many models to train like it, on other draws from these records, for the attacks
+    that compare it with them; 0 leaves those attacks out. recipe: how to train one, an unfitted
+    estimator, a name or a Recipe; a scikit-learn model's own clone by default. They are trained by
+    as many workers as there are cores, or on a cluster (backend "dask" or "ray", at address), and
+    kept in the folder store (out/trials by default), where another run finds them unless it is
+    fresh.
     out: a folder for report.json, report.html and records.csv.
     """
-    settings = Settings(attacks, channels, limit, prior, randomized, delta, max_overlap, seed)
+    settings = Settings(
+        attacks, channels, limit, prior, randomized, delta, max_overlap, seed, shadows
+    )
     settings.check()
     if out is not None:
         check_folder(out)
@@ -66,7 +85,16 @@ def audit(
     ]
     for side in sides:
         check_side(wrapped, side)
-    told = typed(label=label, groups=groups, unit=unit, classes=classes, task=task)
+    told = typed(label=label, groups=groups, unit=unit, classes=classes, task=task, recipe=recipe)
+    shadowing = None
+    if shadows:
+        if store is None and out is not None:
+            store = Path(out) / TRIALS
+        found = shadow_recipe(recipe, wrapped)
+        folder = None if store is None else Path(store)
+        shadowing = Shadowing(found, shadows, folder, workers, backend, address, fresh)
+    elif recipe is not None:
+        raise InputError("recipe= says how to train shadow models; say how many with shadows=32")
     report = run_audit(
         wrapped,
         sides[0],
@@ -76,6 +104,7 @@ def audit(
         command=command or f"leakscope.audit(model, members, nonmembers, {told}{settings.typed()})",
         dataset=dataset,
         unit=unit,
+        shadowing=shadowing,
     )
     if out is not None:
         report.save(out)

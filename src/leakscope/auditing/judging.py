@@ -99,7 +99,7 @@ def _judge(
         groups=records.groups,
         inflation=shot.inflation,
         prior=prior,
-        models=1,
+        models=shot.models,
         options=_options(attack),
     )
 

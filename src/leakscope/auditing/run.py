@@ -16,6 +16,7 @@ from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_ba
 from leakscope.auditing.doors import missing_values
 from leakscope.auditing.judging import judge_battery, vulnerable
 from leakscope.auditing.settings import Settings
+from leakscope.auditing.shadows import Shadowing, describe_trials, train_shadows
 from leakscope.auditing.target import describe_target, target_control, unit_counts
 from leakscope.auditing.verdict import adjust, decide
 from leakscope.controls import Control
@@ -30,6 +31,7 @@ from leakscope.protocols import Bools, Model
 from leakscope.records import Records, pool
 from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
+from leakscope.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def run_audit(
     progress: Progress = silent,
     dataset: str | None = None,
     unit: str | None = None,
+    shadowing: Shadowing | None = None,
 ) -> Report:
     """The audit of one model; both sides have passed the door."""
     started = time.monotonic()
@@ -85,16 +88,20 @@ def run_audit(
         dataset,
         unit or "unit",
     )
-    battery, outcomes = Battery({}, {}), list[Outcome]()
+    battery, outcomes, trials = Battery({}, {}), list[Outcome](), None
     void = next((control for control in controls if control.voids), None)
     if void is not None:
         not_run |= {attack.name: f"The control of the {void.name} failed." for attack in chosen}
     else:
+        if shadowing is not None:
+            trials = train_shadows(
+                shadowing, model, records, membership, blocks, chosen, settings.seed, progress
+            )
         with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
             battery = run_battery(
-                subject.model, records, membership, folds, chosen, settings.seed, progress
+                subject.model, records, membership, folds, chosen, settings.seed, progress, trials
             )
-            checks = _controls(subject, battery, settings.seed, progress)
+            checks = _controls(subject, battery, settings.seed, progress, trials)
         # Taking out records that are on both sides undoes the coin that put them there.
         randomized = settings.randomized and len(kept[1]) == len(nonmembers)
         judged, failed = judge_battery(
@@ -113,13 +120,17 @@ def run_audit(
     report = {
         **_heading(command, settings),
         "target": _target(subject, settings),
+        "trials": describe_trials(shadowing, trials),
         "controls": [control.to_dict() for control in controls],
         "outcomes": [outcome.to_dict() for outcome in outcomes],
         "disclosures": [],
         "leakage": [],
         "not_run": _reasons(not_run),
         "verdict": asdict(verdict),
-        "cost": {"models": 1, "seconds": round(time.monotonic() - started, 3)},
+        "cost": {
+            "models": 1 if trials is None else 1 + len(trials),
+            "seconds": round(time.monotonic() - started, 3),
+        },
     }
     return Report(report, _table(subject, battery, verdict))
 
@@ -165,9 +176,11 @@ def _canonical(
     return records.take(order), membership[order], row[order]
 
 
-def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress) -> list[Control]:
+def _controls(
+    subject: Subject, battery: Battery, seed: int, progress: Progress, trials: Trials | None
+) -> list[Control]:
     model, records, membership = subject.model, subject.records, subject.membership
-    progress("blind baseline", 0, 2)
+    progress("running the blind baseline", 0, 2)
     if _has_features(model):
         blind = blind_control(records, membership, subject.folds, seed)
     else:
@@ -175,10 +188,12 @@ def _controls(subject: Subject, battery: Battery, seed: int, progress: Progress)
             "Saved predictions have no features that a classifier blind to the model could see."
         )
         blind = Control("blind baseline", passed=None, fatal=True, detail=detail)
-    progress("constant model", 1, 2)
+    progress("running the attacks on a constant model", 1, 2)
     attacks = [shot.attack for shot in battery.shots.values()]
     nobody = Remembering(constant_model(model, records))
-    constant = run_battery(nobody, records, membership, subject.folds, attacks, seed, silent)
+    constant = run_battery(
+        nobody, records, membership, subject.folds, attacks, seed, silent, trials
+    )
     progress("done", 2, 2)
     return [
         blind,

@@ -25,6 +25,7 @@ class Settings:
     delta: float = 1e-5
     max_overlap: float = 0.05
     seed: int = 0
+    shadows: int = 0
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
@@ -34,6 +35,11 @@ class Settings:
                 raise InputError(f"The {name} is {value!r}; choose a number between 0 and 1")
         if not _is_number(self.max_overlap) or not 0 <= self.max_overlap <= 1:
             raise InputError(f"The max_overlap is {self.max_overlap!r}; choose a share from 0 to 1")
+        if not _is_number(self.shadows, Integral) or self.shadows < 0:
+            raise InputError(
+                f"The number of shadow models is {self.shadows!r}; choose a whole number, such as "
+                "32, or 0 for none"
+            )
         if not _is_number(self.seed, Integral) or not 0 <= self.seed < 2**32:
             raise InputError(f"The seed is {self.seed!r}; choose a whole number from 0 to 2³² − 1")
 

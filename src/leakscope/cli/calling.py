@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import leakscope
 from leakscope.auditing.battery import choose_attacks
 from leakscope.auditing.doors import enter_records
+from leakscope.auditing.facade import TRIALS
 from leakscope.auditing.settings import Settings
 from leakscope.cli.options import AuditOptions, names_in, values_in
 from leakscope.cli.progress import Steps
@@ -27,7 +28,7 @@ from leakscope.recipes import train
 from leakscope.records import Records
 from leakscope.report import Report
 
-DATASET, RECORDS, LABEL = "adult", 4000, "label"
+DATASET, RECORDS, LABEL, SHADOWS = "adult", 4000, "label", 32
 
 # Columns to report by; None: all that a data set has.
 Groups = list[str] | None
@@ -49,6 +50,8 @@ class Call:
         Settings(**settings).check()
         choose_attacks(settings.get("attacks"), settings.get("channels"))
         settings |= {"command": self.command, "progress": self._attacking}
+        if asked.member_predictions is None:
+            settings |= self._shadowing()
         if asked.member_predictions and asked.nonmember_predictions:
             sides = (asked.member_predictions, asked.nonmember_predictions)
             return self._predictions(sides, groups or [], settings)
@@ -70,11 +73,24 @@ class Call:
             "delta": asked.delta,
             "max_overlap": asked.max_overlap,
             "seed": asked.seed,
+            "shadows": asked.shadows,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _shadowing(self) -> dict[str, Any]:
+        """Where shadow models are trained and kept, where that was said."""
+        asked = self.asked
+        given = {
+            "workers": asked.workers,
+            "backend": asked.backend and asked.backend.value,
+            "address": asked.address,
+            "fresh": asked.fresh or None,
+            "store": asked.out / TRIALS,
         }
         return {name: value for name, value in given.items() if value is not None}
 
     def _attacking(self, step: str, done: int, total: int) -> None:
-        self.steps("summing up" if done == total else f"running {step}", done, total)
+        self.steps("summing up" if done == total else step, done, total)
 
     def _dataset(self, name: str, groups: Groups, settings: dict[str, Any]) -> Report:
         asked = self.asked
@@ -88,7 +104,17 @@ class Call:
         chosen = everybody.sample(asked.records or RECORDS, asked.seed)
         members, nonmembers = chosen.coin_split(asked.seed)
         model = self._trained(recipe, members)
-        return leakscope.audit(model, members, nonmembers, groups=groups, dataset=name, **settings)
+        shadows = settings.pop("shadows", SHADOWS)
+        return leakscope.audit(
+            model,
+            members,
+            nonmembers,
+            groups=groups,
+            dataset=name,
+            recipe=recipe if shadows else None,
+            shadows=shadows,
+            **settings,
+        )
 
     def _files(self, files: tuple[Path, Path], groups: Groups, settings: dict[str, Any]) -> Report:
         asked = self.asked
@@ -99,9 +125,11 @@ class Call:
         self.steps(f"reading {files[0]} and {files[1]}")
         tables = [read_table(path) for path in files]
         columns: dict[str, Any] = {"label": asked.label, "groups": groups, "unit": asked.unit}
-        if recipe is not None:
+        if recipe is not None and model is None:
             members = enter_records(tables[0], "members", features=None, **columns)
             model = self._trained(recipe, members)
+        if settings.get("shadows"):
+            settings["recipe"] = recipe
         return leakscope.audit(model, tables[0], tables[1], **columns, **settings)
 
     def _trained(self, recipe: Recipe, members: Records) -> Model:

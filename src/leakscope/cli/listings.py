@@ -39,15 +39,16 @@ def datasets_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
 
 
 def attacks_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
-    """List the attacks, with what each sees, what it must know, and its paper."""
+    """List the attacks, with what each sees and knows, how many shadow models, and its paper."""
     headings = {
         "name": "attack",
         "channel": "sees",
         "knowledge": "must know",
+        "shadows": "shadow models",
         "summary": "what it is",
         "paper": "paper",
     }
-    rows = _registered("attack", ("channel", "knowledge", "tasks"))
+    rows = _registered("attack", ("channel", "knowledge", "tasks", "shadows", "on_request"))
     _show(ctx.ensure_object(Session), rows, headings, as_json)
 
 

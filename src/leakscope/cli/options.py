@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -17,6 +18,15 @@ from leakscope.errors import InputError
 
 DATA, MODEL = "A data set, bundled or known by name", "Your own model and records"
 SAVED, HOW, RESULT = "Predictions saved before", "How to audit", "Result"
+SHADOW = "Shadow models: trained like it, for the attacks that compare it with them"
+
+
+class Backend(StrEnum):
+    """Where shadow models are trained."""
+
+    local = "local"
+    dask = "dask"
+    ray = "ray"
 
 
 def _option(text: str, panel: str, *names: str, **more: Any) -> Any:
@@ -94,8 +104,9 @@ class AuditOptions:
     recipe: Annotated[
         str | None,
         _option(
-            "Train a model on the members first: a name of [bold]leakscope recipes[/bold], or "
-            "module:attribute for an estimator or a function that makes one.",
+            "Train a model on the members first (beside --model: the shadow models alone): a name "
+            "of [bold]leakscope recipes[/bold], or module:attribute for an estimator or a function "
+            "that makes one.",
             MODEL,
             metavar="NAME",
             show_default="forest for a data set",
@@ -163,9 +174,45 @@ class AuditOptions:
         int, _option("Same seed, same numbers.", HOW, metavar="N", min=0, max=2**32 - 1)
     ] = 0
 
+    shadows: Annotated[
+        int | None,
+        _option(
+            "How many to train; 0 leaves those attacks out.",
+            SHADOW,
+            metavar="N",
+            min=0,
+            show_default="32 for a data set, else 0",
+        ),
+    ] = None
+    workers: Annotated[
+        int | None,
+        _option(
+            "How many are trained at once.",
+            SHADOW,
+            metavar="N",
+            min=1,
+            show_default="as many as there are cores",
+        ),
+    ] = None
+    backend: Annotated[
+        Backend | None, _option("Where they are trained.", SHADOW, show_default="local")
+    ] = None
+    address: Annotated[
+        str | None,
+        _option("The cluster's scheduler.", SHADOW, metavar="tcp://HOST:PORT"),
+    ] = None
+    fresh: Annotated[
+        bool,
+        _option("Train also those that are kept in --out from an earlier run.", SHADOW, "--fresh"),
+    ] = False
+
     out: Annotated[
         Path,
-        _option("The folder for report.html, report.json and records.csv.", RESULT, metavar="DIR"),
+        _option(
+            "The folder for report.html, report.json, records.csv, and trials/ for shadow models.",
+            RESULT,
+            metavar="DIR",
+        ),
     ] = Path("leakscope-report")
     as_json: Annotated[
         bool, _option("Print the report as JSON instead of a summary.", RESULT, "--json")
@@ -185,18 +232,24 @@ class AuditOptions:
             if option in given and given.isdisjoint(partners):
                 missing = " or ".join(_typed(partner) for partner in partners)
                 raise InputError(f"{_typed(option)} is given without {missing}{reason}; add it")
+        if {"model", "recipe"} <= given and not self.shadows:
+            raise InputError(
+                "--recipe beside --model says how to train shadow models, and --shadows does not "
+                "say how many; add it, or leave --recipe out"
+            )
 
 
 OWN_DATA = ("members", "member_predictions")
 DRAWN = ("dataset", "dataset_options", "records", "data", "download")
+SHADOWING = ("shadows", "workers", "backend", "address", "fresh")
 
 # Two ways to say what is audited, or an option that would have no effect beside another.
 CONTRADICTIONS = (
     ("members", "member_predictions"),
-    ("model", "recipe"),
     ("member_predictions", "model"),
     ("member_predictions", "recipe"),
     ("member_predictions", "max_overlap"),
+    *(("member_predictions", option) for option in SHADOWING),
     *((own, option) for own in OWN_DATA for option in DRAWN),
 )
 
@@ -212,6 +265,7 @@ PARTNERS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("trust_pickle", ("model",), ""),
     ("label", OWN_DATA, ""),
     ("unit", OWN_DATA, ""),
+    ("address", ("backend",), ", and nothing says what kind of cluster is there"),
 )
 
 

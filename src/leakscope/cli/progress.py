@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from leakscope.cli.session import Session, one_line
+
+# Between two lines about the same step, where there is no bar.
+SECONDS = 10.0
 
 
 class Steps(Protocol):
@@ -19,9 +23,14 @@ class Steps(Protocol):
 def showing_steps(session: Session) -> Iterator[Steps]:
     """Show the steps told inside; on a terminal the bar goes away at the end."""
     if not session.stderr.is_terminal:
+        last = ("", 0.0)
 
         def say(step: str, done: int = 0, total: int = 0) -> None:
-            if done < total or total == 0:
+            nonlocal last
+            # A step that goes on is told again only now and then: this may be a file.
+            again = step == last[0] and time.monotonic() < last[1] + SECONDS
+            if (done < total or total == 0) and not again:
+                last = (step, time.monotonic())
                 session.say(_told(step, done, total))
 
         yield say

@@ -14,10 +14,11 @@ import typer
 from typer.main import get_command
 
 from leakscope.cli.app import app
+from leakscope.cli.interrupts import INTERRUPTED, stopping_soon
 from leakscope.cli.session import Session
 from leakscope.errors import LeakscopeError
 
-FINISHED, BROKEN_PIPE, FAILED, INTERRUPTED = 0, 1, 2, 130
+FINISHED, BROKEN_PIPE, FAILED = 0, 1, 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,12 +30,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _one_line_each(session)
         try:
-            _invoke(session)
+            with stopping_soon(session.say):
+                _invoke(session)
             sys.stdout.flush()
         except typer.Exit as wanted:
             return wanted.exit_code
-        except KeyboardInterrupt:
-            session.say("Interrupted.")
+        except KeyboardInterrupt as interrupt:
+            session.say(str(interrupt) or "Interrupted.")
             return INTERRUPTED
         except BrokenPipeError:
             return _close_quietly()

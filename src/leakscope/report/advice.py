@@ -84,7 +84,7 @@ def _stronger(report: Json) -> list[str]:
         return []
     return [
         "For a sensitive model, go further: adversaries who train models of their own to compare "
-        "with are stronger than those tried here."
+        "with are stronger than those tried here; audit again with shadow models (--shadows 64)."
     ]
 
 
@@ -116,9 +116,11 @@ def opening(report: Json, strongest: Json | None) -> str:
         if knows == "none"
         else f"of the members: {knows}"
     )
+    trained = strongest["models"] - 1
+    compares = f" It compares the model with {count(trained)} of its own." if trained else ""
     return (
         f"{start} {strongest['attack']}. Its adversary holds a record with its true label, sees "
-        f"what the model says of it (channel: {strongest['channel']}), and knows {also}."
+        f"what the model says of it (channel: {strongest['channel']}), and knows {also}.{compares}"
     )
 
 

@@ -155,7 +155,28 @@ def facts(report: Json) -> list[tuple[str, str]]:
             )
         )
     chance = "decided by chance" if target["randomized"] else "not known to be decided by chance"
-    return [*found, ("Membership", chance)]
+    return [*found, ("Membership", chance), *_trials(report)]
+
+
+def _trials(report: Json) -> list[tuple[str, str]]:
+    """What the shadow models are, and what the loss attack achieves on models made this way."""
+    trials = report["trials"]
+    if trials is None:
+        return []
+    made = (
+        f"{count(trials['models'])} of the recipe {trials['recipe']}, each trained on "
+        f"{count(trials['members'])} records drawn from members and non-members together"
+    )
+    found = [("Shadow models", made)]
+    if (experiment := trials["experiment"]) is not None:
+        achieved = (
+            f"an advantage of {number(experiment['mean']['value'])} "
+            f"({span(experiment['mean'])}) for the loss attack on average; half of the "
+            f"{count(experiment['models'])} models are between {number(experiment['q1'])} and "
+            f"{number(experiment['q3'])}"
+        )
+        found.append(("Other models made this way", achieved))
+    return found
 
 
 def _task(target: Json) -> str:

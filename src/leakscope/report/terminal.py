@@ -45,6 +45,7 @@ def print_summary(
     console.print(Panel(body, title=title, title_align="left", border_style=style, padding=(1, 2)))
     if report["outcomes"]:
         console.print(_attacks(report))
+        _print_list(console, "Shadow models", _shadows(report))
     _print_list(console, "Controls that failed", _failed(report))
     _print_list(console, "Not run", [(one["attack"], one["reason"]) for one in report["not_run"]])
     if folder is not None:
@@ -91,6 +92,18 @@ def _found(outcome: Mapping[str, Any]) -> Text:
         if rate["fpr"] == 0.01 and rate["resolved"]:
             return _figure(percent(rate["value"]), percent_span(rate))
     return _text("too few\nnon-members", style="dim")
+
+
+def _shadows(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Which attacks rest on models that were trained like the target."""
+    trials = report["trials"]
+    if trials is None:
+        return []
+    names = ", ".join(one["attack"] for one in report["outcomes"] if one["models"] > 1)
+    made = (
+        f"{trials['models']} of the recipe {trials['recipe']}, {trials['members']:,} records each"
+    )
+    return [(made, f"used by {names}")] if names else []
 
 
 def _failed(report: Mapping[str, Any]) -> list[tuple[str, str]]:
