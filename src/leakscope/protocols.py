@@ -125,8 +125,8 @@ class Attack(Protocol):
 class Recipe(Protocol):
     """How a model is made from records; a subclass need only say its name and fit.
 
-    ``name`` is what it is called in messages; ``together``: how many models in a row it trains at once. It decides where a run is cut into
-    chunks, so that resuming trains the same models together again.
+    ``name`` is what it is called in messages; ``together``: how many models in a row it trains at
+    once. It decides where a run is cut into chunks, so that resuming trains the same together.
     """
 
     name: str

@@ -92,7 +92,7 @@ def test_a_second_audit_trains_nothing_and_gives_the_same_numbers(
 
 @pytest.mark.parametrize("turned", ["order", "types"])
 def test_the_order_of_records_changes_nothing(audited, forest, sides, turned):
-    report, folder = audited
+    report, _ = audited
     shuffled = [side.take(np.random.default_rng(3).permutation(len(side))) for side in sides]
     if turned == "types":
         shuffled = [Records(side.X, side.y.astype(np.int32), side.groups) for side in sides]
@@ -191,8 +191,8 @@ def test_rows_of_one_person_stay_together_in_every_shadow_model():
         membership,
         blocks,
         choose_attacks(["lira"], None)[0],
-        0,
-        silent,
+        seed=0,
+        progress=silent,
     )
     for block in np.unique(blocks):
         rows = trials.roles[:, blocks == block]

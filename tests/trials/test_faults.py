@@ -74,8 +74,10 @@ def test_killed_at_twenty_moments(
         # From before the first model of this run to somewhere in its first few.
         wait_for_models(store, min(already + int(rng.integers(0, 5)), MODELS))
         time.sleep(float(rng.uniform(0, 0.05)))
+        alive, at = command.process.poll() is None, finished(store)
         command.signal(signal.SIGKILL, group=kill % 2 == 0)
         command.process.wait()
+        print("KILL", kill, "before", already, "at", at, "alive", alive, (store / "manifest.json").exists())
         assert unsound(store) == []
         in_the_middle += 0 < finished(store) < MODELS
         # The workers of a leader that was killed alone go on while the next run begins.

@@ -114,6 +114,7 @@ def run_battery(
     attacks: Sequence[Attack],
     seed: int,
     progress: Progress,
+    *,
     trials: Trials | None = None,
 ) -> Battery:
     """Every attack on one model; records in canonical order, membership (n,).
@@ -138,7 +139,7 @@ def run_battery(
                 raise seen
             _check_shadows(attack, model, trials)
             shots[attack.name] = _shoot(
-                attack, model, records, membership, folds, seen, seed, trials
+                attack, model, records, membership, folds, seen, seed=seed, trials=trials
             )
         except LeakscopeError as reason:
             # Named in the report with its reason: never skipped in silence.
@@ -210,6 +211,7 @@ def _shoot(
     membership: Bools,
     folds: Folds,
     observations: Floats,
+    *,
     seed: int,
     trials: Trials | None,
 ) -> Shot:

@@ -95,11 +95,25 @@ def run_audit(
     else:
         if shadowing is not None:
             trials = train_shadows(
-                shadowing, model, records, membership, blocks, chosen, settings.seed, progress
+                shadowing,
+                model,
+                records,
+                membership,
+                blocks,
+                chosen,
+                seed=settings.seed,
+                progress=progress,
             )
         with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
             battery = run_battery(
-                subject.model, records, membership, folds, chosen, settings.seed, progress, trials
+                subject.model,
+                records,
+                membership,
+                folds,
+                chosen,
+                settings.seed,
+                progress,
+                trials=trials,
             )
             checks = _controls(subject, battery, settings.seed, progress, trials)
         # Taking out records that are on both sides undoes the coin that put them there.
@@ -192,7 +206,7 @@ def _controls(
     attacks = [shot.attack for shot in battery.shots.values()]
     nobody = Remembering(constant_model(model, records))
     constant = run_battery(
-        nobody, records, membership, subject.folds, attacks, seed, silent, trials
+        nobody, records, membership, subject.folds, attacks, seed, silent, trials=trials
     )
     progress("done", 2, 2)
     return [

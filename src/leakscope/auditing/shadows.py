@@ -56,6 +56,7 @@ def train_shadows(
     membership: Bools,
     blocks: NDArray[np.intp],
     attacks: Sequence[Attack],
+    *,
     seed: int,
     progress: Progress,
 ) -> Trials | None:
