@@ -239,6 +239,26 @@ def test_a_cluster_without_workers(tmp_path: Path, environment: dict[str, str]) 
         empty.end()
 
 
+@pytest.mark.slow
+def test_one_dask_worker_works_and_not_this_process(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    pytest.importorskip("distributed")
+    from conftest import Cluster
+
+    lonely = Cluster(tmp_path, environment)
+    try:
+        worker = lonely.add_worker()
+        lonely.wait_for(1)
+        shared = {"large": "argument"}
+        with opened(tmp_path, "dask", address=lonely.address, shared=[shared]) as (pool, width):
+            assert width == 1
+            assert pool(delayed(os.getpid)() for _ in range(2)) == [worker.pid] * 2
+            assert pool([delayed(sorted)(shared)]) == [["large"]]
+    finally:
+        lonely.end()
+
+
 class FakeClient:
     """A cluster of one worker, seen from here, that never says goodbye."""
 
@@ -269,7 +289,7 @@ def fake_dask(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_worker_that_died_again_and_again(tmp_path: Path, fake_dask: Any) -> None:
     with (
-        pytest.raises(ModelError, match="A worker was killed while it trained"),
+        pytest.raises(backends.LostWorkersError),
         opened(tmp_path, "dask", address="tcp://x"),
     ):
         raise fake_dask.KilledWorker("task", None, 3)

@@ -23,7 +23,8 @@ Unsound = Callable[[Path], list[str]]
 
 
 def finished(folder: Path) -> int:
-    return len(list(folder.glob("*/done.json")))
+    """How many models were trained and observed."""
+    return sum(".npy" in done.read_text() for done in folder.glob("*/done.json"))
 
 
 def wait_until(true: Callable[[], object]) -> None:
@@ -101,6 +102,31 @@ def test_a_dask_worker_killed_in_the_middle(
     assert finished(store) < MODELS
     assert command.end() == (0, "")
     assert bytes_of(store) == undisturbed(*words)
+
+
+def test_the_only_dask_worker_killed_and_another_goes_on(
+    tmp_path: Path, start: Start, environment: dict[str, str], bytes_of: BytesOf, undisturbed: Any
+) -> None:
+    """With it goes the only copy of the records that a worker had."""
+    pytest.importorskip("distributed")
+    from conftest import Cluster
+
+    store, words = tmp_path / "store", ("seconds=0.03",)
+    own = Cluster(tmp_path, environment)
+    try:
+        victim = own.add_worker()
+        own.wait_for(1)
+        command = start(store, "backend=dask", f"address={own.address}", *words)
+        wait_for_models(store, 5)
+        own.add_worker()
+        own.wait_for(2)
+        assert finished(store) < MODELS
+        victim.kill()
+        code, said = command.end()
+        assert code == 0, said
+        assert bytes_of(store) == undisturbed(*words)
+    finally:
+        own.end()
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ class Toy(Recipe):
 
     seconds: how long a model takes. journal: a file with a line for every model that was trained.
     forbidden: a file with a seed and a word; while it is there, the model of that seed is not
-    trained, and what the word says happens instead: raise, die or hang.
+    trained, and what the word says happens instead: raise, die, die-once or hang.
     """
 
     name: str = "toy"
@@ -69,6 +69,8 @@ class Toy(Recipe):
         if self.forbidden is not None and self.forbidden.exists():
             asked, what = self.forbidden.read_text().split()
             if int(asked) == seed:
+                if what == "die-once":
+                    self.forbidden.unlink()
                 _go_wrong(what)
         if self.journal is not None:
             with self.journal.open("a") as journal:
@@ -80,7 +82,7 @@ class Toy(Recipe):
 def _go_wrong(what: str) -> None:
     if what == "raise":
         raise ValueError("the matrix is singular.\nA second line.")
-    if what == "die":
+    if what.startswith("die"):
         os.kill(os.getpid(), 9)
     # One call into a library that never comes back, and gives Python no chance to look up: a lock
     # that is taken twice. Unlike a sleep, a signal does not end it.

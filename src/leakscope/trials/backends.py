@@ -24,17 +24,17 @@ from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError, MissingExtraError, ModelError, UnknownNameError
+from leakscope.errors import InputError, MissingExtraError, UnknownNameError
 
 T = TypeVar("T")
 
 # Seconds to wait for a cluster to answer, and to end.
 CONNECTING, CLOSING, AT_ONCE = 10.0, 10.0, 0.5
 
-KILLED = (
-    "A worker was killed while it trained, most likely for want of memory; run the same again with "
-    "fewer workers: the models that are finished are kept"
-)
+
+class LostWorkersError(Exception):
+    """Workers were killed and took with them what the others needed; another pool may go on."""
+
 
 # What runs calls and gives the list of their results; how many workers it has.
 Pool = tuple[Callable[[Iterator[Any]], list[Any]], int]
@@ -71,7 +71,7 @@ def _local(
                 _deaf_to_interrupts(lambda: pool(delayed(_sees)(folder) for _ in range(number)))
             yield pool, number
         except BrokenProcessPool as error:
-            raise ModelError(KILLED) from error
+            raise LostWorkersError from error
         except KeyboardInterrupt:
             if number > 1:
                 # Also those that are still starting, which the end of this process would wait for.
@@ -85,6 +85,7 @@ def _dask(
 ) -> Iterator[Pool]:
     try:
         from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
     except ImportError:
         raise MissingExtraError("The backend dask", "dask") from None
     with _dask_client(workers, address) as client:
@@ -95,10 +96,25 @@ def _dask(
             )
         _check_shared_folder(client.run(_sees, folder), folder)
         with parallel_config("dask", client=client, scatter=list(shared)), Parallel() as pool:
+            width = sum(client.ncores().values())
             try:
-                yield pool, sum(client.ncores().values())
-            except KilledWorker as error:
-                raise ModelError(KILLED) from error
+                yield (pool if width > 1 else _one_by_one(client, shared)), width
+            # The second is of records whose copies were all on workers that are gone.
+            except (KilledWorker, FutureCancelledError) as error:
+                raise LostWorkersError from error
+
+
+def _one_by_one(client: Any, shared: Sequence[Any]) -> Callable[[Iterator[Any]], list[Any]]:
+    """What joblib does for several workers, for one: alone, it would work in this process."""
+    sent = {id(one): client.scatter(one, broadcast=True) for one in shared}
+
+    def run(calls: Iterator[Any]) -> list[Any]:
+        return [
+            client.submit(call, *(sent.get(id(one), one) for one in given), pure=False).result()
+            for call, given, _ in calls
+        ]
+
+    return run
 
 
 @contextmanager

@@ -19,11 +19,11 @@ from joblib import delayed
 from numpy.typing import NDArray
 
 import leakscope
-from leakscope.errors import InputError, StoreError
+from leakscope.errors import InputError, ModelError
 from leakscope.protocols import Channel, Labels, Recipe
 from leakscope.recipes.fingerprint import fingerprint
 from leakscope.records import Records
-from leakscope.trials.backends import open_pool
+from leakscope.trials.backends import LostWorkersError, Pool, open_pool
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
 from leakscope.trials.table import Keeper, StoredStack, Trials
@@ -31,6 +31,11 @@ from leakscope.trials.watching import Progress, Watch, counted, estimate
 from leakscope.trials.workers import Chunk, Finished, Job, work
 
 ROLES = (0, 1, 2)
+
+KILLED = (
+    "A worker was killed while it trained, most likely for want of memory; run the same again with "
+    "fewer workers: the models that are finished are kept"
+)
 
 
 def run_trials(
@@ -102,12 +107,13 @@ def _checked(
             f"The roles have the shape {roles.shape}; give a row per model and a column for each "
             f"of the {len(records)} records"
         )
-    unknown = roles[~np.isin(roles, ROLES)]
-    if len(unknown):
-        raise InputError(
-            f"{unknown[0]} is no role; give 0 for a record that is left out, 1 for a member, 2 for "
-            "a reference"
-        )
+    for row in roles:  # one at a time, or the check would take more memory than the roles
+        unknown = row[~np.isin(row, ROLES)]
+        if len(unknown):
+            raise InputError(
+                f"{unknown[0]} is no role; give 0 for a record that is left out, 1 for a member, "
+                "2 for a reference"
+            )
     empty = np.flatnonzero(~(roles == 1).any(axis=1))
     if len(empty):
         raise InputError(f"Model {empty[0]} (counting from 0) has no member; give it a record")
@@ -224,36 +230,61 @@ def _run(
     backend: str,
     address: str | None,
 ) -> None:
+    """Work through all chunks, with other workers where some were lost, as long as that helps."""
     watch = Watch(job, chunks)
-    with (
-        watch.saying_how_to_resume(kept=kept),
-        open_pool(
-            backend,
-            workers=workers,
-            address=address,
-            shared=[records],
-            folder=job.store.folder,
-        ) as (pool, width),
-    ):
+    with watch.saying_how_to_resume(kept=kept):
+        left = chunks
+        while left:
+            before = watch.finished()
+            try:
+                with open_pool(
+                    backend,
+                    workers=workers,
+                    address=address,
+                    shared=[records],
+                    folder=job.store.folder,
+                ) as pool:
+                    _work_through(job, left, records, watch, progress, pool)
+                break
+            except LostWorkersError as lost:
+                if watch.finished() == before:
+                    raise ModelError(KILLED) from lost
+                _say_lost(job.models - watch.finished())
+                left = [chunk for chunk in chunks if not job.finished(chunk)]
+        watch.wait_for_all()
 
-        def run(part: Sequence[Chunk]) -> list[Finished]:
-            finished: list[Finished] = pool(delayed(work)(job, chunk, records) for chunk in part)
-            for number in (number for one in finished for number in one.unusable):
-                _say_damaged(job, number, MODEL)
-            return finished
 
-        models = sum(len(chunk.keys) for chunk in chunks)
-        told = f"training {counted(models, 'model')} with {counted(width, 'worker')}"
-        progress(told, watch.finished(), job.models)
-        # A first chunk on each worker tells how long the others will take.
-        finished = run(chunks[:width])
-        if rest := chunks[width:]:
-            seconds = float(np.mean([one.seconds for one in finished]))
-            with watch.telling(estimate(seconds, rest, width), progress):
-                finished += run(rest)
-        _say_unkept(job, finished)
-        if watch.finished() < job.models:
-            raise StoreError(
-                f"The workers have finished, and only {watch.finished()} of {job.models} models "
-                f"are in {str(job.store.folder)!r}; give a folder that all workers share"
-            )
+def _say_lost(models: int) -> None:
+    warnings.warn(
+        f"A worker was killed, most likely for want of memory; others go on with the "
+        f"{counted(models, 'model')} that {'is' if models == 1 else 'are'} not finished",
+        stacklevel=2,
+    )
+
+
+def _work_through(
+    job: Job,
+    chunks: Sequence[Chunk],
+    records: Records,
+    watch: Watch,
+    progress: Progress,
+    pool: Pool,
+) -> None:
+    """Train and observe these chunks: first one on each worker, to see how long they take."""
+    call, width = pool
+
+    def run(part: Sequence[Chunk]) -> list[Finished]:
+        finished: list[Finished] = call(delayed(work)(job, chunk, records) for chunk in part)
+        for number in (number for one in finished for number in one.unusable):
+            _say_damaged(job, number, MODEL)
+        return finished
+
+    models = sum(len(chunk.keys) for chunk in chunks)
+    told = f"training {counted(models, 'model')} with {counted(width, 'worker')}"
+    progress(told, watch.finished(), job.models)
+    finished = run(chunks[:width])
+    if rest := chunks[width:]:
+        seconds = float(np.mean([one.seconds for one in finished]))
+        with watch.telling(estimate(seconds, rest, width), progress):
+            finished += run(rest)
+    _say_unkept(job, finished)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from leakscope.errors import StoreError
 from leakscope.trials.workers import Chunk, Job
 
 # Told what is being done, how many models are finished and how many there are.
 Progress = Callable[[str, int, int], None]
 
-# Seconds between two looks at what is finished.
-LOOK = 0.5
+# Seconds between two looks at what is finished, and how often to look once all should be.
+LOOK, LATE = 0.5, 60
 
 
 class Watch:
@@ -33,6 +35,17 @@ class Watch:
             (key, names) for key, names in self._unfinished if not store.has(key, names)
         ]
         return self._job.models - len(self._unfinished)
+
+    def wait_for_all(self) -> None:
+        """Wait until all files are seen: a shared file system may show them late."""
+        for _ in range(LATE):
+            if self.finished() == self._job.models:
+                return
+            time.sleep(LOOK)
+        raise StoreError(
+            f"The workers have finished, and only {self.finished()} of {self._job.models} models "
+            f"are in {str(self._job.store.folder)!r}; give a folder that all workers share"
+        )
 
     @contextmanager
     def telling(self, step: str, progress: Progress) -> Iterator[None]:

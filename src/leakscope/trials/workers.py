@@ -52,6 +52,11 @@ class Job:
     models: int
     keep_models: bool
 
+    def finished(self, chunk: Chunk) -> bool:
+        """Whether nothing that is wanted of a chunk is missing in the store."""
+        wanted = zip(chunk.keys, chunk.wanted, strict=True)
+        return all(self.store.has(key, names) for key, names in wanted)
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -137,15 +142,22 @@ def _finish(
     """
     key, store = chunk.keys[place], job.store
     packed = None if writer is None else pack(model)
-    file: Future[Digests] | None = None
+    file: Future[None] | None = None
     if writer is not None and packed is not None:
-        file = writer.submit(store.write_model, key, packed)
+        file = writer.submit(_keep, store, key, packed)
     seen = _observed(job, chunk, place, model, records)
-    written: Digests = {} if file is None else file.result()
+    if file is not None:
+        file.result()
+    written: Digests = {}
     for name, values in seen.items():
         written |= store.write_observations(key, name, values)
     store.finish(key, written)
     return writer is None or packed is not None
+
+
+def _keep(store: Store, key: str, packed: bytes) -> None:
+    """Write a model and list it: what comes after may fail, and it is trained all the same."""
+    store.finish(key, store.write_model(key, packed))
 
 
 def _observed(
