@@ -39,14 +39,14 @@ def test_it_tells_as_long_as_it_lasts(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(watching, "LOOK", 0.01)
     told: list[tuple[str, int, int]] = []
     watch = watch_of(tmp_path, [chunk_of("a", "b")], 2)
-    with watch.telling("training", lambda *what: told.append(what)):
+    with watch.telling(1, lambda *what: told.append(what)):
         for key in "ab":
             Store(tmp_path).finish(key, {"loss.npy": ""})
             number = len(told)
             while len(told) < number + 2:
                 time.sleep(0.001)
     # The last model is told by whoever goes on after it.
-    assert {said[0] for said in told} == {"training"}
+    assert told[-1][0].startswith("training 2 models, 0.0")
     assert sorted({said[1:] for said in told}) in ([(0, 2), (1, 2)], [(1, 2)])
     number = len(told)
     time.sleep(0.05)
@@ -55,7 +55,7 @@ def test_it_tells_as_long_as_it_lasts(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_an_error_ends_the_telling(tmp_path: Path) -> None:
     watch = watch_of(tmp_path, [chunk_of("a")], 1)
-    with pytest.raises(ZeroDivisionError), watch.telling("training", lambda *_: None):
+    with pytest.raises(ZeroDivisionError), watch.telling(1, lambda *_: None):
         raise ZeroDivisionError
 
 
@@ -83,22 +83,48 @@ def test_other_errors_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "models", "workers", "said"),
     [
-        (0.5, 3, 2, "training 3 more models, 0.5 s each with 2 workers: about 1 s"),
-        (0.5, 1, 1, "training 1 more model, 0.5 s each with 1 worker: about 0.5 s"),
-        (12.0, 8, 2, "training 8 more models, 12 s each with 2 workers: about 48 s"),
-        (60.0, 10, 5, "training 10 more models, 60 s each with 5 workers: about 2.0 minutes"),
+        (0.5, 3, 2, "training 3 models, 0.5 s each with 2 workers: about 1 s"),
+        (0.5, 1, 1, "training 1 model, 0.5 s each with 1 worker: about 0.5 s"),
+        (12.0, 8, 2, "training 8 models, 12 s each with 2 workers: about 48 s"),
+        (60.0, 10, 5, "training 10 models, 60 s each with 5 workers: about 2.0 minutes"),
         (
             600.0,
             24,
             2,
-            "training 24 more models, 10.0 minutes each with 2 workers: about 2.0 hours",
+            "training 24 models, 10.0 minutes each with 2 workers: about 2.0 hours",
         ),
-        (7200.0, 48, 2, "training 48 more models, 2.0 hours each with 2 workers: about 2.0 days"),
+        (7200.0, 48, 2, "training 48 models, 2.0 hours each with 2 workers: about 2.0 days"),
     ],
 )
 def test_how_long_it_will_take(seconds: float, models: int, workers: int, said: str) -> None:
-    chunks = [chunk_of(*map(str, range(models)))]
-    assert estimate(seconds, chunks, workers) == said
+    assert estimate(seconds, models, workers) == said + " in all"
+
+
+def test_how_long_a_model_takes_is_told_once_one_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight models on two workers; after 4 s two are finished, so one takes 4 s and all 16 s."""
+    clock = [100.0]
+    monkeypatch.setattr(watching.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(watching, "LOOK", 0.01)
+    monkeypatch.setattr(watching, "SELDOM", 0.02)
+    told: list[tuple[str, int, int]] = []
+    watch = watch_of(tmp_path, [chunk_of(*"abcdefgh")], 10)
+    with watch.telling(2, lambda *what: told.append(what)):
+        while not told:
+            pass
+        clock[0] += 4.0
+        done = Store(tmp_path / "elsewhere")
+        for key in "ab":
+            done.finish(key, {"loss.npy": ""})
+        (tmp_path / "elsewhere" / "a").rename(tmp_path / "a")
+        while told[-1][1] == 2:
+            pass
+        (tmp_path / "elsewhere" / "b").rename(tmp_path / "b")
+        while told[-1][1] < 4:
+            pass
+    assert told[0] == ("training 8 models with 2 workers", 2, 10)
+    assert told[-1] == ("training 8 models, 4 s each with 2 workers: about 16 s in all", 4, 10)
 
 
 def test_numbers_of_things() -> None:

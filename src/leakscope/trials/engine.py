@@ -27,7 +27,7 @@ from leakscope.trials.backends import LostWorkersError, Pool, open_pool
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
 from leakscope.trials.table import Keeper, StoredStack, Trials
-from leakscope.trials.watching import Progress, Watch, counted, estimate
+from leakscope.trials.watching import Progress, Watch, counted
 from leakscope.trials.workers import Chunk, Finished, Job, work
 
 ROLES = (0, 1, 2)
@@ -270,21 +270,10 @@ def _work_through(
     progress: Progress,
     pool: Pool,
 ) -> None:
-    """Train and observe these chunks: first one on each worker, to see how long they take."""
+    """Train and observe these chunks, and say what is worth saying of them."""
     call, width = pool
-
-    def run(part: Sequence[Chunk]) -> list[Finished]:
-        finished: list[Finished] = call(delayed(work)(job, chunk, records) for chunk in part)
-        for number in (number for one in finished for number in one.unusable):
-            _say_damaged(job, number, MODEL)
-        return finished
-
-    models = sum(len(chunk.keys) for chunk in chunks)
-    told = f"training {counted(models, 'model')} with {counted(width, 'worker')}"
-    progress(told, watch.finished(), job.models)
-    finished = run(chunks[:width])
-    if rest := chunks[width:]:
-        seconds = float(np.mean([one.seconds for one in finished]))
-        with watch.telling(estimate(seconds, rest, width), progress):
-            finished += run(rest)
+    with watch.telling(width, progress):
+        finished: list[Finished] = call(delayed(work)(job, chunk, records) for chunk in chunks)
+    for number in (number for one in finished for number in one.unusable):
+        _say_damaged(job, number, MODEL)
     _say_unkept(job, finished)

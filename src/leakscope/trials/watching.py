@@ -13,8 +13,9 @@ from leakscope.trials.workers import Chunk, Job
 # Told what is being done, how many models are finished and how many there are.
 Progress = Callable[[str, int, int], None]
 
-# Seconds between two looks at what is finished, and how often to look once all should be.
-LOOK, LATE = 0.5, 60
+# Seconds between two looks at what is finished, at least and at most; how often to look again once
+# all should be.
+LOOK, SELDOM, LATE = 0.5, 10.0, 60
 
 
 class Watch:
@@ -48,14 +49,28 @@ class Watch:
         )
 
     @contextmanager
-    def telling(self, step: str, progress: Progress) -> Iterator[None]:
-        """Tell how many are finished until the context ends."""
+    def telling(self, workers: int, progress: Progress) -> Iterator[None]:
+        """Tell how many are finished until the context ends, and how long all will take.
+
+        That is known as soon as one is. The longer a model takes, the rarer are the looks: on a
+        shared file system each asks for as many files as there are models.
+        """
+        models, before, begun = self._job.models, self.finished(), time.monotonic()
         over = threading.Event()
 
         def watch() -> None:
+            missing, pause = models - before, LOOK
+            step = f"training {counted(missing, 'model')} with {counted(workers, 'worker')}"
+            known = False
             while True:
-                progress(step, min(self.finished(), self._job.models - 1), self._job.models)
-                if over.wait(LOOK):
+                done = self.finished()
+                if done > before and not known:
+                    # Those who have not finished one yet are about to.
+                    rounds = max(done - before, workers) / workers
+                    seconds = (time.monotonic() - begun) / rounds
+                    step, pause, known = estimate(seconds, missing, workers), seconds / 10, True
+                progress(step, min(done, models - 1), models)
+                if over.wait(min(max(pause, LOOK), SELDOM)):
                     return
 
         watcher = threading.Thread(target=watch, daemon=True)
@@ -82,13 +97,12 @@ class Watch:
             raise KeyboardInterrupt(told + how) from None
 
 
-def estimate(seconds: float, chunks: Sequence[Chunk], workers: int) -> str:
-    """How long the models of these chunks will take, from what one took."""
-    models = sum(len(chunk.keys) for chunk in chunks)
+def estimate(seconds: float, models: int, workers: int) -> str:
+    """How long these models will take, from what one takes."""
     rounds = -(-models // workers)
     return (
-        f"training {counted(models, 'more model')}, {_time(seconds)} each with "
-        f"{counted(workers, 'worker')}: about {_time(seconds * rounds)}"
+        f"training {counted(models, 'model')}, {_time(seconds)} each with "
+        f"{counted(workers, 'worker')}: about {_time(seconds * rounds)} in all"
     )
 
 

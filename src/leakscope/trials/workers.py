@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -62,11 +61,10 @@ class Job:
 class Finished:
     """What a worker tells of a chunk.
 
-    seconds: what a model took. unusable: the models whose file was there and could not be used.
-    unkept: those that could not be written to a file.
+    unusable: the models whose file was there and could not be used. unkept: those that could not
+    be written to a file.
     """
 
-    seconds: float = 0.0
     unusable: tuple[int, ...] = ()
     unkept: tuple[int, ...] = ()
 
@@ -78,7 +76,6 @@ def work(job: Job, chunk: Chunk, records: Records) -> Finished:
     pending = [place for place, (key, names) in asked if not job.store.has(key, names)]
     if not pending:
         return Finished()
-    started = time.perf_counter()
     with _thread_pools(len(sys.modules)).limit(limits=1), ThreadPoolExecutor(1) as writer:
         stored = [_fetched(job.store, chunk.keys[place]) for place in pending]
         models = [model for model in stored if model is not None]
@@ -97,8 +94,7 @@ def work(job: Job, chunk: Chunk, records: Records) -> Finished:
             for place, model in zip(pending, models, strict=True)
         ]
     unkept = [chunk.numbers[place] for place, here in zip(pending, kept, strict=True) if not here]
-    seconds = (time.perf_counter() - started) / len(pending)
-    return Finished(seconds, tuple(unusable), tuple(unkept))
+    return Finished(tuple(unusable), tuple(unkept))
 
 
 def _fetched(store: Store, key: str) -> Model | None:
