@@ -24,7 +24,12 @@ Labels = NDArray[Any]
 Ability = Literal["labels", "probabilities", "loss", "queries"]
 
 # What an attack knows of who was a member, beyond what it sees through its channel.
-Knowledge = Literal["none", "average training loss", "members of the other half"]
+Knowledge = Literal[
+    "none",
+    "average training loss",
+    "members of the other half",
+    "how it was trained, and records like its members",
+]
 
 BOTH: frozenset[Task] = frozenset({"classification", "regression"})
 CLASSIFICATION: frozenset[Task] = frozenset({"classification"})

@@ -75,14 +75,17 @@ def test_all_attacks_are_chosen_by_default():
     chosen, left_out = choose_attacks(None, None)
     usual = [entry.name for entry in entries("attack") if not entry.thing.on_request]
     assert [one.name for one in chosen] == usual
-    assert left_out == {"lira-queries": "It runs on request."}
+    assert left_out == {"lira-queries": "It runs on request (attacks lira-queries)."}
     assert [one.name for one in choose_attacks(["lira-queries"], None)[0]] == ["lira-queries"]
 
 
 def test_names_and_instances_mix_and_the_rest_is_named():
     chosen, left_out = choose_attacks(["loss", Odd()], ["loss"])
     assert [one.name for one in chosen] == ["loss", "odd"]
-    assert set(left_out.values()) == {"It was not asked for.", "It runs on request."}
+    assert set(left_out.values()) == {
+        "It was not asked for.",
+        "It runs on request (attacks lira-queries).",
+    }
     assert "loss" not in left_out
 
 

@@ -63,7 +63,7 @@ def test_the_report_tells_of_them(audited):
     report, _ = audited
     page = report.to_html()
     assert "16 of the recipe RandomForestClassifier, each trained on 400 records" in page
-    assert "Rests on 17 models." in page
+    assert "Compares with 16 shadow models." in page
     assert "Other models made this way" in page
 
 
@@ -130,7 +130,8 @@ def test_too_few_shadow_models_are_named(forest, sides):
 
 
 def test_attacks_that_need_none_train_none(forest, sides, tmp_path):
-    report = leakscope.audit(forest, *sides, attacks=["loss"], shadows=8, out=tmp_path)
+    with pytest.warns(UserWarning, match="None of the attacks asked for can use shadow models"):
+        report = leakscope.audit(forest, *sides, attacks=["loss"], shadows=8, out=tmp_path)
     assert report.to_dict()["trials"] is None
     assert report.to_dict()["cost"]["models"] == 1
     assert not (tmp_path / "trials").exists()
@@ -160,15 +161,26 @@ def test_a_recipe_may_be_a_name(sides):
     assert report.to_dict()["trials"]["recipe"] == "tree"
 
 
-@pytest.mark.parametrize("shadows", [-1, 1.5, "many"])
+@pytest.mark.parametrize("shadows", [-1, 1.5, "many", True])
 def test_a_number_of_shadows_that_is_none_is_refused(forest, sides, shadows):
     with pytest.raises(InputError, match="The number of shadow models is"):
         leakscope.audit(forest, *sides, shadows=shadows)
 
 
 def test_a_recipe_without_a_number_is_refused(forest, sides):
-    with pytest.raises(InputError, match="say how many with shadows=32"):
-        leakscope.audit(forest, *sides, recipe="forest")
+    for idle in ({"recipe": "forest"}, {"workers": 2}, {"backend": "dask"}, {"fresh": True}):
+        with pytest.raises(InputError, match=f"{next(iter(idle))}= is about shadow models, of"):
+            leakscope.audit(forest, *sides, **idle)
+
+
+def test_a_backend_is_checked_before_anything_is_trained(sides):
+    with pytest.raises(InputError, match="There is no backend named 'dusk'"):
+        leakscope.audit(None, *sides, shadows=8, backend="dusk")
+
+
+def test_a_recipe_of_another_task_is_refused(forest, sides):
+    with pytest.raises(InputError, match="The recipe 'ridge' is for regression, and RandomForestC"):
+        leakscope.audit(forest, *sides, shadows=8, recipe="ridge")
 
 
 def test_rows_of_one_person_stay_together_in_every_shadow_model():
@@ -244,7 +256,8 @@ def test_regression_has_the_calibrated_loss(sides):
 
 def test_a_model_that_gives_labels_only_trains_none(sides):
     model = LinearSVC().fit(sides[0].X, sides[0].y)
-    report = leakscope.audit(model, *sides, shadows=8)
+    with pytest.warns(UserWarning, match="None of the attacks asked for can use shadow models"):
+        report = leakscope.audit(model, *sides, shadows=8)
     assert report.to_dict()["trials"] is None
     reasons = {one["attack"]: one["reason"] for one in report.to_dict()["not_run"]}
     assert "class probabilities" in reasons["lira"]

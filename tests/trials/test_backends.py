@@ -29,8 +29,9 @@ BytesOf = Callable[[Path], dict[str, str]]
 
 
 def opened(folder: Path, backend: str = "local", **options: Any) -> Any:
-    given = {"workers": None, "address": None, "shared": [], "folder": folder, **options}
-    return open_pool(backend, **given)
+    given = {"workers": None, "address": None, "shared": [], **options}
+    where = backend, given.pop("workers"), given.pop("address")
+    return open_pool(where, folder=folder, **given)
 
 
 def run(store: Path, recipe: Any, **options: Any) -> Any:
@@ -152,10 +153,17 @@ def test_no_scheduler_at_the_address(
 def test_what_is_no_address(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     with (
-        pytest.raises(InputError, match="There is no Dask scheduler at 'nonsense://x'"),
-        opened(tmp_path, "dask", address="nonsense://x"),
+        pytest.raises(InputError, match="There is no Dask scheduler at 'nonsense://x:1'"),
+        opened(tmp_path, "dask", address="nonsense://x:1"),
     ):
         pytest.fail("a pool without a cluster")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.1:8786", "tcp://somewhere"])
+def test_an_address_without_a_port_or_a_protocol(tmp_path: Path, address: str) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(InputError, match=r"give one such as tcp://127\.0\.0\.1:8786"):
+        opened(tmp_path, "dask", address=address)
 
 
 def test_a_cluster_has_the_workers_it_has(tmp_path: Path) -> None:
@@ -201,10 +209,10 @@ def test_a_recipe_that_raises_on_a_cluster(tmp_path: Path, cluster: Any, bytes_o
     where = {"backend": "dask", "address": cluster.address}
     with pytest.raises(ModelError) as caught:
         run(store, recipe, **where)
-    assert str(caught.value) == (
-        f"Model 4 of 6 (counting from 0, seed {seed}) could not be trained: the matrix is "
-        "singular; mend the recipe and run again: what is finished is kept"
-    )
+    told = f"Model 4 of 6 (counting from 0, seed {seed}) could not be trained: the matrix is sing"
+    # Other workers may finish one more before they hear of it.
+    assert str(caught.value).startswith(told)
+    assert str(caught.value).endswith(f" of 6 models were finished and are kept in {str(store)!r}")
     assert len(list(store.glob(f"*/{DONE}"))) >= 2
     (tmp_path / "forbidden").unlink()
     run(store, recipe, **where)
@@ -290,7 +298,7 @@ def fake_dask(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_worker_that_died_again_and_again(tmp_path: Path, fake_dask: Any) -> None:
     with (
         pytest.raises(backends.LostWorkersError),
-        opened(tmp_path, "dask", address="tcp://x"),
+        opened(tmp_path, "dask", address="tcp://x:1"),
     ):
         raise fake_dask.KilledWorker("task", None, 3)
     assert FakeClient.waited == [backends.AT_ONCE]
@@ -303,7 +311,7 @@ def test_after_an_interrupt_dask_is_silent_and_its_processes_are_ended(
     monkeypatch.setattr(log, "level", logging.WARNING)
     for name in ("asyncio", "distributed.client"):
         monkeypatch.setattr(logging.getLogger(name), "level", logging.WARNING)
-    with opened(tmp_path, "dask", address="tcp://x") as (_, width):
+    with opened(tmp_path, "dask", address="tcp://x:1") as (_, width):
         assert (width, log.level) == (1, logging.ERROR)
     assert log.level == logging.WARNING
     assert FakeClient.waited == [backends.CLOSING]
@@ -312,7 +320,7 @@ def test_after_an_interrupt_dask_is_silent_and_its_processes_are_ended(
     older.start()
 
     def begin_and_stop() -> None:
-        with opened(tmp_path, "dask", address="tcp://x"):
+        with opened(tmp_path, "dask", address="tcp://x:1"):
             younger.start()
             raise KeyboardInterrupt
 

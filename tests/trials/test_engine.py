@@ -6,7 +6,7 @@ import json
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -471,7 +471,7 @@ def test_it_tells_how_many_models_and_how_long(
     assert (done, total) == (5, 6)  # the last is told by whoever goes on after it
     told.clear()
     run(tmp_path, Toy(seconds=0.05), progress=lambda *what: told.append(what))
-    assert told == []
+    assert told == [(f"found 6 of 6 models in {tmp_path}", 6, 6)]
 
 
 # Errors
@@ -489,9 +489,9 @@ def test_a_recipe_that_raises(
         run(store, recipe, workers=workers)
     assert str(caught.value) == (
         f"Model 4 of 6 (counting from 0, seed {seed}) could not be trained: the matrix is "
-        "singular; mend the recipe and run again: what is finished is kept"
+        f"singular; {(kept := len(list(store.glob(f'*/{DONE}'))))} of 6 models were finished and "
+        f"are kept in {str(store)!r}"
     )
-    kept = len(list(store.glob(f"*/{DONE}")))
     assert kept >= (4 if workers == 1 else 2)
     journal.read()
     forbidden.unlink()
@@ -572,3 +572,40 @@ def test_the_digest_of_a_store_is_that_of_its_files(tmp_path: Path, bytes_of: By
     assert set(found) >= {"manifest.json", "lock"}
     assert len(found) == 2 + 6 * 4
     assert found["lock"] == hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True)
+class Greedy(Toy):
+    """A recipe that asks for what its key does not hold."""
+
+    def fit_many(self, records: Any, roles: Any, seeds: Any) -> Any:
+        return super().fit_many(records, roles * records.groups["weight"], seeds)
+
+
+def test_a_recipe_is_given_no_groups_and_no_persons(tmp_path: Path) -> None:
+    records = replace(RECORDS, groups={"weight": np.ones(60)}, unit=np.arange(60))
+    run(tmp_path, Toy(), records=records)
+    with pytest.raises(ModelError, match="could not be trained: 'weight'"):
+        run(tmp_path, Greedy(), records=records)
+
+
+def test_what_users_would_try(tmp_path: Path) -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    trials = run(tmp_path, DecisionTreeClassifier(), "loss", "margin", roles=ROLES.tolist())
+    assert set(trials.observations) == {"loss", "margin"}
+    assert len(run(tmp_path, "tree", "loss")) == 6
+    with pytest.raises(InputError, match="There is no channel named 'los'; did you mean 'loss'"):
+        run(tmp_path, "tree", "los")
+
+
+def test_stored_models_are_found_and_observed(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    run(tmp_path, Toy(), Loss())
+    run(tmp_path, Toy(), Loss(), Margin(), progress=lambda *what: told.append(what))
+    assert told[0] == ("observing 6 models with 1 worker", 0, 6)
+    told.clear()
+    run(tmp_path, Toy(), Loss(), roles=random_halves(60, 8, 0),
+        progress=lambda *what: told.append(what))  # fmt: skip
+    assert told[0] == (f"found 6 of 8 models in {tmp_path}", 6, 8)
+    assert told[1] == ("training 2 models with 1 worker", 6, 8)

@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from leakscope.errors import StoreError
 from leakscope.trials.store import DONE, LOCK, MANIFEST, MODEL, Store
 
-KEY = "0123456789abcdef"
+KEY = "0123456789abcdef" * 2
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def test_a_finished_model_is_listed_with_the_checksums_of_its_files(store: Store
     done = json.loads(store.path(KEY, DONE).read_text())
     assert done == {
         "schema": 1,
+        "key": KEY,
         "files": {
             name: hashlib.sha256(store.path(KEY, name).read_bytes()).hexdigest()
             for name in ("loss.npy", MODEL)
@@ -223,15 +225,18 @@ def test_a_run_that_failed_leads_no_longer(store: Store) -> None:
 
 
 def test_what_was_left_half_written_goes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    half = store.path(KEY, ".model.bin.0123.tmp")
+    half = store.path(KEY, ".model.bin.0123456789abcdef.tmp")
     half.write_bytes(b"the m")
-    own = store.path(KEY, "mine.tmp")
-    own.write_bytes(b"somebody's")
+    others = [store.path(KEY, "mine.tmp"), store.path(KEY, ".mine.tmp")]
+    others += [store.folder / ".0123456789abcdef.tmp", store.path("notes", half.name)]
+    for other in others:
+        other.parent.mkdir(exist_ok=True)
+        other.write_bytes(b"somebody's")
     with store.leading():
         assert not half.exists()
         half.write_bytes(b"of a worker that was killed during the run")
     assert not half.exists()
-    assert own.exists()
+    assert all(other.exists() for other in others)
     assert store.model(KEY) == b"the model"
     # One that cannot be taken away, or has gone meanwhile, is in nobody's way.
     half.write_bytes(b"the m")
@@ -281,4 +286,31 @@ def test_where_there_are_no_locks_runs_go_on(
 ) -> None:
     lack(monkeypatch)
     with store.leading(), Store(store.folder).leading():
+        assert store.model(KEY) == b"the model"
+
+
+def test_a_folder_under_another_key_is_not_believed(store: Store) -> None:
+    another = "f" * 32
+    shutil.copytree(store.folder / KEY, store.folder / another)
+    assert store.listed(another) == {}
+    assert store.spoiled(another)
+    store.path(another, DONE).write_text("[" * 100_000)
+    assert store.spoiled(another)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have other rights elsewhere")
+def test_a_finished_store_can_be_read_where_nothing_can_be_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.leading():
+        pass
+    opened = Path.open
+
+    def refuse(self: Path, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if mode != "rb":
+            raise OSError(errno.EROFS, "Read-only file system")
+        return opened(self, mode, *rest, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with store.leading():
         assert store.model(KEY) == b"the model"

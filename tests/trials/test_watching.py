@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from toys import Toy
 
+from leakscope.errors import ModelError
 from leakscope.trials import watching
 from leakscope.trials.store import Store
 from leakscope.trials.watching import Watch, counted, estimate
@@ -39,7 +40,7 @@ def test_it_tells_as_long_as_it_lasts(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(watching, "LOOK", 0.01)
     told: list[tuple[str, int, int]] = []
     watch = watch_of(tmp_path, [chunk_of("a", "b")], 2)
-    with watch.telling(1, lambda *what: told.append(what)):
+    with watch.telling("training", 1, lambda *what: told.append(what)):
         for key in "ab":
             Store(tmp_path).finish(key, {"loss.npy": ""})
             number = len(told)
@@ -55,45 +56,62 @@ def test_it_tells_as_long_as_it_lasts(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_an_error_ends_the_telling(tmp_path: Path) -> None:
     watch = watch_of(tmp_path, [chunk_of("a")], 1)
-    with pytest.raises(ZeroDivisionError), watch.telling(1, lambda *_: None):
+    with pytest.raises(ZeroDivisionError), watch.telling("training", 1, lambda *_: None):
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_an_interrupt_says_how_to_go_on(tmp_path: Path, kept: bool) -> None:
+@pytest.mark.parametrize(
+    ("kept", "fresh", "said"),
+    [
+        (True, False, " and are kept in {}; run the same again to go on"),
+        (True, True, " and are kept in {}; run the same again without fresh (--fresh) to go on"),
+        (False, False, ", and none is kept"),
+    ],
+)
+def test_an_interrupt_says_how_to_go_on(tmp_path: Path, kept: bool, fresh: bool, said: str) -> None:
     watch = watch_of(tmp_path, [chunk_of("a")], 3)
-    with pytest.raises(KeyboardInterrupt) as caught, watch.saying_how_to_resume(kept=kept):
+    with (
+        pytest.raises(KeyboardInterrupt) as caught,
+        watch.saying_what_is_kept(kept=kept, fresh=fresh),
+    ):
         raise KeyboardInterrupt
-    how = (
-        f" and are kept in {str(tmp_path)!r}; run the same again to go on from there"
-        if kept
-        else "; give a folder to keep them in, and a run can be gone on with"
-    )
-    assert str(caught.value) == "Stopped: 2 of 3 models were finished" + how
+    told = "Stopped: 2 of 3 models were finished" + said.format(repr(str(tmp_path)))
+    assert str(caught.value) == told
+
+
+def test_a_failure_says_what_is_kept(tmp_path: Path) -> None:
+    watch = watch_of(tmp_path, [chunk_of("a")], 3)
+    with (
+        pytest.raises(ModelError) as caught,
+        watch.saying_what_is_kept(kept=True, fresh=False),
+    ):
+        raise ModelError("It is singular")
+    told = f"It is singular; 2 of 3 models were finished and are kept in {str(tmp_path)!r}"
+    assert str(caught.value) == told
 
 
 def test_other_errors_pass(tmp_path: Path) -> None:
     watch = watch_of(tmp_path, [chunk_of("a")], 3)
-    with pytest.raises(ZeroDivisionError), watch.saying_how_to_resume(kept=True):
+    with pytest.raises(ZeroDivisionError), watch.saying_what_is_kept(kept=True, fresh=False):
         raise ZeroDivisionError
-    with watch.saying_how_to_resume(kept=True):
+    with watch.saying_what_is_kept(kept=True, fresh=False):
         pass
 
 
 @pytest.mark.parametrize(
     ("seconds", "models", "workers", "said"),
     [
-        (0.5, 3, 2, "training 3 models, 0.5 s each with 2 workers: about 1 s"),
-        (0.5, 1, 1, "training 1 model, 0.5 s each with 1 worker: about 0.5 s"),
-        (12.0, 8, 2, "training 8 models, 12 s each with 2 workers: about 48 s"),
-        (60.0, 10, 5, "training 10 models, 60 s each with 5 workers: about 2.0 minutes"),
+        (0.5, 3, 2, "3 models, 0.5 s each with 2 workers: about 1 s"),
+        (0.5, 1, 1, "1 model, 0.5 s each with 1 worker: about 0.5 s"),
+        (12.0, 8, 2, "8 models, 12 s each with 2 workers: about 48 s"),
+        (60.0, 10, 5, "10 models, 60 s each with 5 workers: about 2.0 minutes"),
         (
             600.0,
             24,
             2,
-            "training 24 models, 10.0 minutes each with 2 workers: about 2.0 hours",
+            "24 models, 10.0 minutes each with 2 workers: about 2.0 hours",
         ),
-        (7200.0, 48, 2, "training 48 models, 2.0 hours each with 2 workers: about 2.0 days"),
+        (7200.0, 48, 2, "48 models, 2.0 hours each with 2 workers: about 2.0 days"),
     ],
 )
 def test_how_long_it_will_take(seconds: float, models: int, workers: int, said: str) -> None:
@@ -110,7 +128,7 @@ def test_how_long_a_model_takes_is_told_once_one_is_finished(
     monkeypatch.setattr(watching, "SELDOM", 0.02)
     told: list[tuple[str, int, int]] = []
     watch = watch_of(tmp_path, [chunk_of(*"abcdefgh")], 10)
-    with watch.telling(2, lambda *what: told.append(what)):
+    with watch.telling("training", 2, lambda *what: told.append(what)):
         while not told:
             pass
         clock[0] += 4.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from leakscope.attacks.moments import checked, moments, require
 from leakscope.evidence import Evidence
-from leakscope.protocols import BOTH, Attack, Floats, Task
+from leakscope.protocols import BOTH, Attack, Floats, Knowledge, Task
 from leakscope.registry import register
 
 
@@ -22,6 +22,7 @@ class CalibratedLoss(Attack):
     paper: ClassVar[str] = "Watson et al. 2022, section 3"
     channel: ClassVar[str] = "loss"
     tasks: ClassVar[frozenset[Task]] = BOTH
+    knowledge: ClassVar[Knowledge] = "how it was trained, and records like its members"
     shadows: ClassVar[int] = 2
 
     def score(self, evidence: Evidence) -> Floats:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from leakscope.attacks.moments import Moments, checked, moments, require
-from leakscope.errors import NotApplicableError
+from leakscope.errors import InputError, NotApplicableError
 from leakscope.evidence import Evidence
-from leakscope.protocols import CLASSIFICATION, Attack, Floats, Stack, Task
+from leakscope.protocols import CLASSIFICATION, Attack, Floats, Knowledge, Stack, Task
 from leakscope.registry import register
 
 # No variance counts as less than this share of the one pooled over all records and both sides: no
@@ -60,12 +60,21 @@ def lira(
     spreads = [_variance(side, floor, fixed_variance) for side in sides]
     if not online:
         z = (target - sides[0].mean) / np.sqrt(spreads[0])
-        return np.asarray((log_ndtr(z) - log_ndtr(-z)).sum(axis=1))
+        return _finite((log_ndtr(z) - log_ndtr(-z)).sum(axis=1))
     far_in, far_out = (
         (target - side.mean) ** 2 / spread + np.log(spread)
         for side, spread in zip(sides, spreads, strict=True)
     )
-    return np.asarray((far_out - far_in).sum(axis=1) / 2)
+    return _finite((far_out - far_in).sum(axis=1) / 2)
+
+
+def _finite(scores: Floats) -> Floats:
+    if not np.isfinite(scores).all():
+        raise InputError(
+            "The squares of these scores are too large for a number; divide all of them, the "
+            "target's too, by the same"
+        )
+    return scores
 
 
 def _pooled(sides: list[Moments]) -> Floats:
@@ -105,6 +114,7 @@ class LikelihoodRatio(Attack):
 
     channel: ClassVar[str] = "margin"
     tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
+    knowledge: ClassVar[Knowledge] = "how it was trained, and records like its members"
     shadows: ClassVar[int] = 4
     online: ClassVar[bool] = True
 

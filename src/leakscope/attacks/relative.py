@@ -16,7 +16,7 @@ from scipy.special import expit
 from leakscope.attacks.moments import checked, moments, require
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence
-from leakscope.protocols import CLASSIFICATION, Attack, Bools, Floats, Stack, Task
+from leakscope.protocols import CLASSIFICATION, Attack, Bools, Floats, Knowledge, Stack, Task
 from leakscope.registry import register
 
 
@@ -115,23 +115,30 @@ def _dominated(ratio: Floats, others: Floats, gamma: float, itself: int) -> Floa
     return np.asarray(count / (len(others) - itself))
 
 
-@register("attack")
 @dataclass(frozen=True)
-class OnlineRmia(Attack):
-    """A member where its probability exceeds the usual one by more than other records' does.
+class Relative(Attack):
+    """What the two relative attacks share.
 
     gamma: by how much one record must exceed another to dominate it. The paper takes 2; on models
     whose ratios lie within a factor of 2, as those of trees do, that leaves nothing but ties, and 1
     gives the same order without them.
     """
 
-    name: ClassVar[str] = "rmia"
-    paper: ClassVar[str] = "Zarifzadeh et al. 2024, section 2"
     channel: ClassVar[str] = "margin"
     tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
+    knowledge: ClassVar[Knowledge] = "how it was trained, and records like its members"
     shadows: ClassVar[int] = 2
 
     gamma: float = 1.0
+
+
+@register("attack")
+@dataclass(frozen=True)
+class OnlineRmia(Relative):
+    """A member where its probability exceeds the usual one by more than other records' does."""
+
+    name: ClassVar[str] = "rmia"
+    paper: ClassVar[str] = "Zarifzadeh et al. 2024, section 2"
 
     def score(self, evidence: Evidence) -> Floats:
         """The share of other records that it dominates, (n,)."""
@@ -140,19 +147,15 @@ class OnlineRmia(Attack):
 
 @register("attack")
 @dataclass(frozen=True)
-class OfflineRmia(Attack):
+class OfflineRmia(Relative):
     """The relative attack by models trained without the record alone.
 
-    gamma: as online. a: how far models with the record are taken to come near to probability 1.
+    a: how far models with the record are taken to come near to probability 1.
     """
 
     name: ClassVar[str] = "rmia-offline"
     paper: ClassVar[str] = "Zarifzadeh et al. 2024, section 2 and appendix B"
-    channel: ClassVar[str] = "margin"
-    tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
-    shadows: ClassVar[int] = 2
 
-    gamma: float = 1.0
     a: float = 0.3
 
     def score(self, evidence: Evidence) -> Floats:

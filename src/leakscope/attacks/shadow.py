@@ -17,7 +17,7 @@ from leakscope.attacks.learned import truth_first
 from leakscope.errors import NotApplicableError
 from leakscope.evidence import Evidence
 from leakscope.probabilities import log_odds
-from leakscope.protocols import CLASSIFICATION, Attack, Bools, Floats, Task
+from leakscope.protocols import CLASSIFICATION, Attack, Bools, Floats, Knowledge, Task
 from leakscope.registry import register
 
 Places = NDArray[np.intp]
@@ -41,6 +41,7 @@ class ShadowModels(Attack):
     paper: ClassVar[str] = "Shokri et al. 2017, section V"
     channel: ClassVar[str] = "probabilities"
     tasks: ClassVar[frozenset[Task]] = CLASSIFICATION
+    knowledge: ClassVar[Knowledge] = "how it was trained, and records like its members"
     shadows: ClassVar[int] = 2
 
     rounds: int = 100

@@ -11,13 +11,17 @@ import numpy as np
 from leakscope.errors import InputError, LeakscopeError, NotApplicableError
 from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
-from leakscope.protocols import Attack, Bools, Channel, Floats, Model
+from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model
 from leakscope.records import Records
 from leakscope.registry import entries, lookup
 from leakscope.trials import Trials
 
 # Told what is being done, how many steps are done and how many there are.
 Progress = Callable[[str, int, int], None]
+
+
+# What tells of the target's own members, and comes through the two doors of Evidence.
+OF_MEMBERS: tuple[Knowledge, ...] = ("average training loss", "members of the other half")
 
 
 def silent(step: str, done: int, total: int) -> None:
@@ -92,7 +96,9 @@ def choose_attacks(
             else "No attack was asked for; leave attacks= out for all of them"
         )
     left_out = {
-        one.name: "It runs on request." if one.on_request else "It was not asked for."
+        one.name: f"It runs on request (attacks {one.name})."
+        if one.on_request
+        else "It was not asked for."
         for one in _every()
         if one.name not in asked
     }
@@ -159,7 +165,7 @@ def _check_shadows(attack: Attack, model: Model, trials: Trials | None) -> None:
         raise NotApplicableError(f"It needs shadow models; {again}")
     if there_are < attack.shadows:
         raise NotApplicableError(
-            f"It needs {attack.shadows} shadow models at least, and there are {there_are}."
+            f"It needs {attack.shadows} shadow models at least, and the audit has {there_are}."
         )
 
 
@@ -228,8 +234,8 @@ def _shoot(
         folds=folds,
         seed=seed,
         knowledge=attack.knowledge,
-        # An attack that declares no knowledge is given none.
-        _membership=None if attack.knowledge == "none" else membership,
+        # An attack that declares no knowledge of the members is given none.
+        _membership=membership if attack.knowledge in OF_MEMBERS else None,
     )
     models = 1
     if trials is not None and attack.shadows:

@@ -20,6 +20,7 @@ from leakscope.protocols import Attack, Labels, Task
 from leakscope.records import Records
 from leakscope.report import Report
 from leakscope.report.folders import check_folder
+from leakscope.trials.backends import check_backend
 
 # Where shadow models are kept, within the folder of the report.
 TRIALS = "trials"
@@ -68,13 +69,15 @@ def audit(
     estimator, a name or a Recipe; a scikit-learn model's own clone by default. They are trained by
     as many workers as there are cores, or on a cluster (backend "dask" or "ray", at address), and
     kept in the folder store (out/trials by default), where another run finds them unless it is
-    fresh.
+    fresh. progress: called with what is being done, how many steps are done, and of how many;
+    progress=print will do.
     out: a folder for report.json, report.html and records.csv.
     """
     settings = Settings(
         attacks, channels, limit, prior, randomized, delta, max_overlap, seed, shadows
     )
     settings.check()
+    _check_shadowing(shadows, recipe, workers, backend, address, fresh)
     if out is not None:
         check_folder(out)
     wrapped = enter_model(model, members, label, classes, task)
@@ -93,8 +96,6 @@ def audit(
         found = shadow_recipe(recipe, wrapped)
         folder = None if store is None else Path(store)
         shadowing = Shadowing(found, shadows, folder, workers, backend, address, fresh)
-    elif recipe is not None:
-        raise InputError("recipe= says how to train shadow models; say how many with shadows=32")
     report = run_audit(
         wrapped,
         sides[0],
@@ -109,6 +110,31 @@ def audit(
     if out is not None:
         report.save(out)
     return report
+
+
+def _check_shadowing(
+    shadows: int,
+    recipe: Any,
+    workers: int | None,
+    backend: str,
+    address: str | None,
+    fresh: bool,
+) -> None:
+    """Refuse what has no effect without shadow models, and a backend that cannot be used."""
+    given = {
+        "recipe": recipe is not None,
+        "workers": workers is not None,
+        "backend": backend != "local",
+        "address": address is not None,
+        "fresh": fresh,
+    }
+    idle = next((name for name, is_given in given.items() if is_given), None)
+    if idle is not None and not shadows:
+        raise InputError(
+            f"{idle}= is about shadow models, of which none are trained; say how many with "
+            "shadows=32"
+        )
+    check_backend(backend, workers, address)
 
 
 def audit_predictions(

@@ -134,7 +134,7 @@ def run_audit(
     report = {
         **_heading(command, settings),
         "target": _target(subject, settings),
-        "trials": describe_trials(shadowing, trials),
+        "trials": describe_trials(shadowing, trials, blocks),
         "controls": [control.to_dict() for control in controls],
         "outcomes": [outcome.to_dict() for outcome in outcomes],
         "disclosures": [],

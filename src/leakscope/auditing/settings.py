@@ -54,7 +54,7 @@ class Settings:
 
 
 def _is_number(value: Any, kind: type = Real) -> bool:
-    return isinstance(value, kind)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def typed(**options: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from leakscope.auditing.battery import Progress, applies, channel_of
 from leakscope.errors import InputError
 from leakscope.metrics.experiment import membership_experiment
 from leakscope.protocols import Attack, Bools, Model, Recipe
-from leakscope.recipes import as_recipe, recipe_of
+from leakscope.recipes import as_recipe, recipe_of, task_of
 from leakscope.records import Records
 from leakscope.trials import Trials, expand, fixed_size, run_trials
 
@@ -46,6 +47,12 @@ def shadow_recipe(recipe: Any, model: Model) -> Recipe:
             f"How {model.name} was trained is not known, and shadow models are trained like it; "
             "give recipe="
         )
+    task = task_of(found)
+    if task is not None and task != model.task:
+        raise InputError(
+            f"The recipe {found.name!r} is for {task}, and {model.name} for {model.task}; give the "
+            "recipe that made it"
+        )
     return found
 
 
@@ -67,6 +74,10 @@ def train_shadows(
     """
     names = {one.channel for one in attacks if one.shadows and applies(one.channel, one, model)}
     if not names:
+        warnings.warn(
+            "None of the attacks asked for can use shadow models on this one; none is trained",
+            stacklevel=4,
+        )
         return None
     if "loss" in model.abilities:
         names.add(LOSS)
@@ -88,14 +99,16 @@ def train_shadows(
     )
 
 
-def describe_trials(shadowing: Shadowing | None, trials: Trials | None) -> dict[str, Any] | None:
-    """The part of the report about the shadow models."""
+def describe_trials(
+    shadowing: Shadowing | None, trials: Trials | None, blocks: NDArray[np.intp]
+) -> dict[str, Any] | None:
+    """The part of the report about the shadow models; blocks (n,) of records count together."""
     if shadowing is None or trials is None:
         return None
     losses = trials.observations.get(LOSS)
     experiment = None
     if losses is not None:
-        experiment = membership_experiment(losses, trials.membership).to_dict()
+        experiment = membership_experiment(losses, trials.membership, unit=blocks).to_dict()
     return {
         "recipe": shadowing.recipe.name,
         "models": len(trials),

@@ -27,6 +27,7 @@ from leakscope.protocols import Model, Recipe
 from leakscope.recipes import train
 from leakscope.records import Records
 from leakscope.report import Report
+from leakscope.trials.backends import check_backend
 
 DATASET, RECORDS, LABEL, SHADOWS = "adult", 4000, "label", 32
 
@@ -49,6 +50,8 @@ class Call:
         settings = self._settings()
         Settings(**settings).check()
         choose_attacks(settings.get("attacks"), settings.get("channels"))
+        backend = asked.backend.value if asked.backend else "local"
+        check_backend(backend, asked.workers, asked.address)  # before the target is trained
         settings |= {"command": self.command, "progress": self._attacking}
         if asked.member_predictions is None:
             settings |= self._shadowing()

@@ -44,7 +44,7 @@ def attacks_command(ctx: typer.Context, as_json: Json = False, debug: Debug = Fa
         "name": "attack",
         "channel": "sees",
         "knowledge": "must know",
-        "shadows": "shadow models",
+        "shadows": "shadow models, at least",
         "summary": "what it is",
         "paper": "paper",
     }

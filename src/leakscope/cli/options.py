@@ -195,11 +195,20 @@ class AuditOptions:
         ),
     ] = None
     backend: Annotated[
-        Backend | None, _option("Where they are trained.", SHADOW, show_default="local")
+        Backend | None,
+        _option(
+            "Where they are trained; dask and ray need the extra of that name.",
+            SHADOW,
+            show_default="local",
+        ),
     ] = None
     address: Annotated[
         str | None,
-        _option("The cluster's scheduler.", SHADOW, metavar="tcp://HOST:PORT"),
+        _option(
+            "The scheduler of a cluster, whose workers must see the folder of --out.",
+            SHADOW,
+            metavar="tcp://HOST:PORT",
+        ),
     ] = None
     fresh: Annotated[
         bool,
@@ -232,6 +241,13 @@ class AuditOptions:
             if option in given and given.isdisjoint(partners):
                 missing = " or ".join(_typed(partner) for partner in partners)
                 raise InputError(f"{_typed(option)} is given without {missing}{reason}; add it")
+        trained = self.shadows if self.shadows is not None else self.members is None
+        for option in ("workers", "backend", "address", "fresh"):
+            if option in given and not trained:
+                raise InputError(
+                    f"{_typed(option)} is about shadow models, of which none are trained; say how "
+                    "many with --shadows"
+                )
         if {"model", "recipe"} <= given and not self.shadows:
             raise InputError(
                 "--recipe beside --model says how to train shadow models, and --shadows does not "

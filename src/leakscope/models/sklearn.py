@@ -103,7 +103,7 @@ class SklearnModel:
 
     def _ask(self, method: str, X: Any) -> Any:
         try:
-            return getattr(self.estimator, method)(self._as_fitted(X))
+            return getattr(self.estimator, method)(_locked(self._as_fitted(X)))
         except Exception as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {first_line(error)}"
@@ -123,6 +123,18 @@ class SklearnModel:
         if names is not None and np.ndim(X) == 2 and np.shape(X)[1] == len(names):
             return pd.DataFrame(X, columns=names)
         return X
+
+
+def _locked(X: Any) -> Any:
+    """The same features, which cannot be written to: some estimators would work in place.
+
+    scikit-learn copies what it cannot write to; pandas locks its tables itself.
+    """
+    if not isinstance(X, np.ndarray):
+        return X
+    view = X.view()
+    view.flags.writeable = False
+    return view
 
 
 def matching_columns(names: Sequence[str], frame: pd.DataFrame) -> list[Any]:

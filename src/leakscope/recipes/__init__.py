@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from leakscope.errors import InputError
-from leakscope.protocols import Model, Recipe
+from leakscope.protocols import Model, Recipe, Task
 from leakscope.records import Records
 from leakscope.registry import lookup
 
-__all__ = ["as_recipe", "named_recipe", "recipe_of", "train"]
+__all__ = ["as_recipe", "named_recipe", "recipe_of", "task_of", "train"]
 
 
 def named_recipe(name: str) -> Recipe:
@@ -57,6 +57,20 @@ def recipe_of(model: Model) -> Recipe | None:
     if not isinstance(model, SklearnModel):
         return None
     return SklearnRecipe(model.name, _unfitted(model.estimator, "The model"), prepare=False)
+
+
+def task_of(recipe: Recipe) -> Task | None:
+    """What a recipe of a scikit-learn estimator is for; None where only its models can tell."""
+    from sklearn.base import is_classifier, is_regressor
+
+    from leakscope.recipes.sklearn import SklearnRecipe
+
+    if isinstance(recipe, SklearnRecipe):
+        if is_classifier(recipe.estimator):
+            return "classification"
+        if is_regressor(recipe.estimator):
+            return "regression"
+    return None
 
 
 def train(recipe: Recipe, records: Records, seed: int) -> Model:

@@ -11,25 +11,32 @@ import ast
 import hashlib
 import importlib.metadata
 import importlib.util
+import inspect
 import pickle
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from io import BytesIO
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import joblib
+import numpy as np
 from joblib.externals.loky.backend.reduction import get_loky_pickler
 
 from leakscope import __version__
 from leakscope.errors import InputError
 
 # Every recipe rests on these packages, of these distributions, whether or not it names them.
-NUMERICAL = {"numpy": "numpy", "scipy": "scipy", "sklearn": "scikit-learn"}
+NUMERICAL = {
+    "numpy": "numpy",
+    "pandas": "pandas",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+}
 # The folders in which installed packages lie: their versions tell what is in them.
 INSTALLED = {"site-packages", "dist-packages"}
 
@@ -38,7 +45,8 @@ def fingerprint(thing: Any) -> str:
     """64 hexadecimal digits that change with any setting, own code or library version.
 
     They are the same in every process. Functions and classes typed into a notebook or defined
-    inside a function may have others in each.
+    inside a function may have others in each. Of one's own modules the plain globals count that
+    their functions read.
     """
     settings, modules = _written(thing)
     versions = {f"{name} {importlib.metadata.version(name)}" for name in NUMERICAL.values()}
@@ -109,7 +117,61 @@ def _code_of(modules: set[str]) -> Iterator[str]:
         else:
             source = file.read_bytes()
             yield f"{name} {hashlib.sha256(source).hexdigest()}"
+            if name in sys.modules:
+                yield f"{name} {_as_loaded(sys.modules[name])}"
             open_ends |= {*_imports(source, name, file), *_parents(name)} - found
+
+
+def _as_loaded(module: ModuleType) -> str:
+    """A hash of a module's functions as they are in memory, and of the plain globals they read.
+
+    A file may have been edited since it was imported, and a global set to another value: neither
+    shows in the file.
+    """
+    found = _functions(vars(module), module.__name__)
+    functions = sorted(found, key=lambda one: one.__qualname__)
+    codes = [code for function in functions for code in _nested(function.__code__)]
+    read = {name for code in codes for name in code.co_names}
+    known = {name: vars(module)[name] for name in sorted(read & vars(module).keys())}
+    plain = {name: value for name, value in known.items() if _is_plain(value)}
+    told = [(code.co_qualname, code.co_code, code.co_names, _constants(code)) for code in codes]
+    return str(joblib.hash([told, plain]))
+
+
+def _functions(names: Mapping[str, Any], module: str) -> Iterator[FunctionType]:
+    """The functions that a module defines, also those of its classes."""
+    for value in names.values():
+        inner = inspect.unwrap(value) if callable(value) else value
+        inner = getattr(inner, "__func__", getattr(inner, "fget", inner))
+        if getattr(inner, "__module__", None) != module:
+            continue
+        if isinstance(inner, FunctionType):
+            yield inner
+        elif isinstance(inner, type):
+            yield from _functions(vars(inner), module)
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    """A function's code and that of the functions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _constants(code: CodeType) -> list[str]:
+    """What is written in the code: numbers, texts and the like; the order of a set is its own."""
+    plain = (one for one in code.co_consts if not isinstance(one, CodeType))
+    return [str(sorted(map(repr, one)) if isinstance(one, frozenset) else one) for one in plain]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a setting: a number, a text, or a collection of such."""
+    if isinstance(value, dict):
+        return all(_is_plain(one) for pair in value.items() for one in pair)
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(_is_plain(one) for one in value)
+    return value is None or isinstance(value, str | bytes | int | float | complex | np.ndarray)
 
 
 def _file_of(name: str) -> Path | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ class SklearnRecipe(Recipe):
         if not _is_pipeline(model) if self.prepare is None else self.prepare:
             model = with_preprocessing(model, records.X)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _seeded_globally(seed):
                 # How many steps to take is part of the recipe: that they were all taken is no news.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.set_params(**_repeatable(model, seed)).fit(records.X, records.y)
@@ -69,6 +70,17 @@ class SklearnRecipe(Recipe):
                 f"{records.name}: {first_line(error)}"
             ) from error
         return SklearnModel(model)
+
+
+@contextmanager
+def _seeded_globally(seed: int) -> Iterator[None]:
+    """Seed numpy's global state, which splitters without a seed of their own draw from."""
+    before = np.random.get_state()  # noqa: NPY002  # it is others who use it
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def _repeatable(model: Any, seed: int) -> dict[str, int]:

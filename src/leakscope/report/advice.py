@@ -117,10 +117,14 @@ def opening(report: Json, strongest: Json | None) -> str:
         else f"of the members: {knows}"
     )
     trained = strongest["models"] - 1
-    compares = f" It compares the model with {count(trained)} of its own." if trained else ""
+    if trained:
+        also = (
+            f"how it was trained: this adversary made {count(trained)} shadow models in the same "
+            "way, from records of the same source with the members among them, to compare it with"
+        )
     return (
         f"{start} {strongest['attack']}. Its adversary holds a record with its true label, sees "
-        f"what the model says of it (channel: {strongest['channel']}), and knows {also}.{compares}"
+        f"what the model says of it (channel: {strongest['channel']}), and knows {also}."
     )
 
 

@@ -173,10 +173,16 @@ def _trials(report: Json) -> list[tuple[str, str]]:
             f"an advantage of {number(experiment['mean']['value'])} "
             f"({span(experiment['mean'])}) for the loss attack on average; half of the "
             f"{count(experiment['models'])} models are between {number(experiment['q1'])} and "
-            f"{number(experiment['q3'])}"
+            f"{number(experiment['q3'])}{_beside(report)}"
         )
         found.append(("Other models made this way", achieved))
     return found
+
+
+def _beside(report: Json) -> str:
+    """What the loss attack has on the audited model, where it was tried."""
+    own = [one["advantage"] for one in report["outcomes"] if one["attack"] == "loss"]
+    return f"; on this model {number(own[0]['value'])} ({span(own[0])})" if own else ""
 
 
 def _task(target: Json) -> str:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,18 +43,46 @@ class LostWorkersError(Exception):
 Pool = tuple[Callable[[Iterator[Any]], list[Any]], int]
 
 
-def open_pool(
-    backend: str, *, workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
-) -> AbstractContextManager[Pool]:
-    """Workers, until the context ends; shared: large arguments, sent to each worker once."""
+# A backend, how many workers, and the address of a cluster.
+Where = tuple[str, int | None, str | None]
+
+
+def check_backend(backend: str, workers: int | None, address: str | None) -> None:
+    """Refuse what cannot be opened, before anything is trained."""
     if backend not in BACKENDS:
         raise UnknownNameError("backend", backend, BACKENDS)
-    if workers is not None and workers < 1:
+    if workers is not None and (isinstance(workers, bool) or workers < 1):
         raise InputError(f"There are {workers} workers; give 1 or more")
-    if backend == "local" and address is not None:
+    if backend != "local" and not _is_installed(EXTRAS[backend]):
+        raise MissingExtraError(f"The backend {backend}", backend)
+    if address is None:
+        return
+    if backend == "local":
         raise InputError(
             f"The address {address!r} is of a cluster; say which with backend='dask' or 'ray'"
         )
+    if workers is not None:
+        raise InputError(
+            f"A cluster at {address!r} has the workers it has; leave out workers={workers}"
+        )
+    if backend == "dask" and not re.fullmatch(r"\w+://.+:\d+", address):
+        raise InputError(
+            f"The address {address!r} is not that of a Dask scheduler; give one such as "
+            "tcp://127.0.0.1:8786"
+        )
+
+
+def _is_installed(package: str) -> bool:
+    """Whether it can be imported, which for Dask and Ray would take seconds to try."""
+    if package in sys.modules:
+        return bool(sys.modules[package])  # None forbids the import
+    return find_spec(package) is not None
+
+
+def open_pool(where: Where, *, shared: Sequence[Any], folder: Path) -> AbstractContextManager[Pool]:
+    """Workers, until the context ends; shared: large arguments, which Dask sends only once."""
+    check_backend(*where)
+    backend, workers, address = where
     return BACKENDS[backend](workers, address, shared, folder)
 
 
@@ -83,16 +114,20 @@ def _local(
 def _dask(
     workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
 ) -> Iterator[Pool]:
-    try:
-        from distributed import KilledWorker
-        from distributed.client import FutureCancelledError
-    except ImportError:
-        raise MissingExtraError("The backend dask", "dask") from None
+    from distributed import KilledWorker
+    from distributed.client import FutureCancelledError
+
     with _dask_client(workers, address) as client:
         if not client.ncores():
             raise InputError(
-                f"The Dask cluster at {address!r} has no worker; start one with `dask worker "
-                f"{address}`"
+                f"The Dask cluster at {address!r} has no worker; start some with `dask worker "
+                f"{address} --nthreads 1`"
+            )
+        if max(client.ncores().values()) > 1:
+            raise InputError(
+                f"A worker of the Dask cluster at {address!r} has "
+                f"{max(client.ncores().values())} threads, and models are trained by one each; "
+                f"start workers with `dask worker {address} --nthreads 1 --nworkers N`"
             )
         _check_shared_folder(client.run(_sees, folder), folder)
         with parallel_config("dask", client=client, scatter=list(shared)), Parallel() as pool:
@@ -122,10 +157,6 @@ def _dask_client(workers: int | None, address: str | None) -> Iterator[Any]:
     """A client of the cluster at the address, or of one of this machine that ends with it."""
     from distributed import Client
 
-    if address is not None and workers is not None:
-        raise InputError(
-            f"A cluster at {address!r} has the workers it has; leave out workers={workers}"
-        )
     with ExitStack() as stack, _ending_children(), _told_less():
         where: Any = address
         if address is None:
@@ -205,11 +236,9 @@ def _closing(one: Any) -> Callable[..., None]:
 def _ray(
     workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
 ) -> Iterator[Pool]:
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise MissingExtraError("The backend ray", "ray") from None
+    import ray
+    from ray.util.joblib import register_ray
+
     started = not ray.is_initialized()
     if started:
         options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
@@ -228,6 +257,9 @@ def _ray(
         if started:
             ray.shutdown()
 
+
+# The package that each needs beyond the core.
+EXTRAS = {"dask": "distributed", "ray": "ray"}
 
 BACKENDS: dict[str, Callable[..., AbstractContextManager[Pool]]] = {
     "local": _local,

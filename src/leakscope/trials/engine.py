@@ -16,14 +16,16 @@ from typing import Any
 
 import numpy as np
 from joblib import delayed
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import leakscope
 from leakscope.errors import InputError, ModelError
 from leakscope.protocols import Channel, Labels, Recipe
+from leakscope.recipes import as_recipe
 from leakscope.recipes.fingerprint import fingerprint
 from leakscope.records import Records
-from leakscope.trials.backends import LostWorkersError, Pool, open_pool
+from leakscope.registry import lookup
+from leakscope.trials.backends import LostWorkersError, Pool, Where, check_backend, open_pool
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
 from leakscope.trials.table import Keeper, StoredStack, Trials
@@ -34,15 +36,15 @@ ROLES = (0, 1, 2)
 
 KILLED = (
     "A worker was killed while it trained, most likely for want of memory; run the same again with "
-    "fewer workers: the models that are finished are kept"
+    "fewer workers"
 )
 
 
 def run_trials(
-    recipe: Recipe,
+    recipe: Recipe | Any,
     records: Records,
-    roles: NDArray[np.int8],
-    channels: Sequence[Channel],
+    roles: ArrayLike,
+    channels: Sequence[Channel | str],
     *,
     seed: int = 0,
     classes: Labels | None = None,
@@ -56,12 +58,16 @@ def run_trials(
 ) -> Trials:
     """Train one model per row of roles (m, n), and keep what every channel shows of each record.
 
+    recipe: a Recipe, an estimator, or a registered name. channels: channels, or their names.
     classes: the columns of the models' probabilities, by default the records' labels in order.
     store: a folder in which finished models are kept and looked for; without one they are kept as
     long as the result. workers: as many as there are cores by default. fresh: train again what is
     there. keep_models: keep the models too, so that another channel can observe them later.
+    progress: called with what is being done, how many models are finished, and of how many.
     """
-    roles = _checked(records, roles, channels)
+    check_backend(backend, workers, address)
+    recipe, roles = as_recipe(recipe), _checked(records, roles)
+    channels = _distinct(channels)
     keeper = None
     if store is None:
         keeper = Keeper()
@@ -72,21 +78,18 @@ def run_trials(
         classes = np.unique(records.y)
     named = {_file_of(channel, classes): channel for channel in channels}
     job = Job(recipe, named, classes, home, len(roles), keep_models)
-    keys = _keys(recipe, records, roles, seeds)
+    made_by = fingerprint(recipe)
+    keys = _keys(recipe, made_by, records, roles, seeds)
     with home.leading():
-        home.write_manifest(_manifest(recipe, records, roles, seeds, keys, job))
+        home.write_manifest(_manifest(job, made_by, records, roles, seeds, keys))
         chunks = _missing(job, keys, seeds, roles, fresh)
-        if chunks:
-            _run(
-                job,
-                chunks,
-                records,
-                progress or _silent,
-                kept=keeper is None,
-                workers=workers,
-                backend=backend,
-                address=address,
-            )
+        watch = Watch(job, chunks)
+        tell = progress or _silent
+        if watch.finished():
+            found = f"found {watch.finished()} of {counted(job.models, 'model')} in {home.folder}"
+            tell(found, watch.finished(), job.models)
+        with watch.saying_what_is_kept(kept=keeper is None, fresh=fresh):
+            _run(job, chunks, records, watch, tell, (backend, workers, address))
     observations = {
         channel.name: StoredStack([home.path(key, name) for key in keys], keeper)
         for name, channel in named.items()
@@ -98,10 +101,9 @@ def _silent(step: str, done: int, total: int) -> None:
     """Nothing is told."""
 
 
-def _checked(
-    records: Records, roles: NDArray[Any], channels: Sequence[Channel]
-) -> NDArray[np.int8]:
+def _checked(records: Records, given: ArrayLike) -> NDArray[np.int8]:
     """The roles as small numbers: the same design in another type is the same design."""
+    roles = np.asarray(given)
     if roles.ndim != 2 or roles.shape[1] != len(records) or len(roles) == 0:
         raise InputError(
             f"The roles have the shape {roles.shape}; give a row per model and a column for each "
@@ -117,10 +119,18 @@ def _checked(
     empty = np.flatnonzero(~(roles == 1).any(axis=1))
     if len(empty):
         raise InputError(f"Model {empty[0]} (counting from 0) has no member; give it a record")
-    names = [channel.name for channel in channels]
+    return np.ascontiguousarray(roles, dtype=np.int8)
+
+
+def _distinct(channels: Sequence[Channel | str]) -> list[Channel]:
+    """The channels, where names stand for those registered under them."""
+    found: list[Channel] = [
+        lookup("channel", one).thing() if isinstance(one, str) else one for one in channels
+    ]
+    names = [channel.name for channel in found]
     if not names or len(set(names)) < len(names):
         raise InputError(f"The channels are {names}; give at least one, and each once")
-    return np.ascontiguousarray(roles, dtype=np.int8)
+    return found
 
 
 def _file_of(channel: Channel, classes: Labels | None) -> str:
@@ -131,13 +141,17 @@ def _file_of(channel: Channel, classes: Labels | None) -> str:
 
 
 def _keys(
-    recipe: Recipe, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
+    recipe: Recipe,
+    made_by: str,
+    records: Records,
+    roles: NDArray[np.int8],
+    seeds: Sequence[int],
 ) -> list[str]:
     """The key of each model, (m,): all that decides what it will be.
 
     A model that is trained together with others depends on them too, if only in its last bits.
     """
-    made_of = [SCHEMA, fingerprint(recipe), records.fingerprint()]
+    made_of = [SCHEMA, made_by, records.fingerprint()]
     rows = [hashlib.sha256(row.tobytes()).hexdigest() for row in roles]
     keys = []
     for start in range(0, len(roles), recipe.together):
@@ -149,19 +163,19 @@ def _keys(
 
 
 def _manifest(
-    recipe: Recipe,
+    job: Job,
+    made_by: str,
     records: Records,
     roles: NDArray[np.int8],
     seeds: Sequence[int],
     keys: Sequence[str],
-    job: Job,
 ) -> dict[str, Any]:
     """What the models of this run are; no dates and no costs, so that it is the same every time."""
     sizes = (roles == 1).sum(axis=1).tolist()
     return {
         "schema": SCHEMA,
         "leakscope": leakscope.__version__,
-        "recipe": {"name": recipe.name, "fingerprint": fingerprint(recipe)},
+        "recipe": {"name": job.recipe.name, "fingerprint": made_by},
         "records": {"number": len(records), "fingerprint": records.fingerprint()},
         "channels": {channel.name: name for name, channel in job.channels.items()},
         "models": [
@@ -223,35 +237,24 @@ def _run(
     job: Job,
     chunks: Sequence[Chunk],
     records: Records,
+    watch: Watch,
     progress: Progress,
-    *,
-    kept: bool,
-    workers: int | None,
-    backend: str,
-    address: str | None,
+    where: Where,
 ) -> None:
     """Work through all chunks, with other workers where some were lost, as long as that helps."""
-    watch = Watch(job, chunks)
-    with watch.saying_how_to_resume(kept=kept):
-        left = chunks
-        while left:
-            before = watch.finished()
-            try:
-                with open_pool(
-                    backend,
-                    workers=workers,
-                    address=address,
-                    shared=[records],
-                    folder=job.store.folder,
-                ) as pool:
-                    _work_through(job, left, records, watch, progress, pool)
-                break
-            except LostWorkersError as lost:
-                if watch.finished() == before:
-                    raise ModelError(KILLED) from lost
-                _say_lost(job.models - watch.finished())
-                left = [chunk for chunk in chunks if not job.finished(chunk)]
-        watch.wait_for_all()
+    left = chunks
+    while left:
+        before = watch.finished()
+        try:
+            with open_pool(where, shared=[records], folder=job.store.folder) as pool:
+                _work_through(job, left, records, watch, progress, pool)
+            break
+        except LostWorkersError as lost:
+            if watch.finished() == before:
+                raise ModelError(KILLED) from lost
+            _say_lost(job.models - watch.finished())
+            left = [chunk for chunk in chunks if not job.finished(chunk)]
+    watch.wait_for_all()
 
 
 def _say_lost(models: int) -> None:
@@ -272,7 +275,8 @@ def _work_through(
 ) -> None:
     """Train and observe these chunks, and say what is worth saying of them."""
     call, width = pool
-    with watch.telling(width, progress):
+    stored = all(job.store.has(key, [MODEL]) for chunk in chunks for key in chunk.keys)
+    with watch.telling("observing" if stored else "training", width, progress):
         finished: list[Finished] = call(delayed(work)(job, chunk, records) for chunk in chunks)
     for number in (number for one in finished for number in one.unusable):
         _say_damaged(job, number, MODEL)

@@ -16,7 +16,7 @@ def pack(model: Model) -> bytes | None:
     file = BytesIO()
     try:
         _Pickler(file, protocol=5).dump(model)
-    except (pickle.PicklingError, AttributeError, TypeError):  # all that pickle raises for it
+    except Exception:  # whatever a part of it raises that is not made to be written
         return None
     return file.getvalue()
 

@@ -4,7 +4,7 @@ A model has a folder named by its key::
 
     KEY/model.bin           the model, packed by its recipe
     KEY/margin-1f0c….npy    what a channel shows of every record, (n, w)
-    KEY/done.json           the checksums of those files
+    KEY/done.json           its key, and the checksums of those files
 
 Each file is written beside its place, synced, and renamed into it; ``done.json`` comes last, so
 that what it does not list is not there. A run that is killed at any moment leaves whole files.
@@ -16,6 +16,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,6 +33,10 @@ from leakscope.protocols import Floats
 SCHEMA = 1
 MODEL, DONE, MANIFEST, LOCK = "model.bin", "done.json", "manifest.json", "lock"
 UNFINISHED = ".tmp"
+
+# The folder of a model, and a file that was begun: see engine's keys and _write_atomically.
+OWN_FOLDER = re.compile(r"[0-9a-f]{32}")
+OWN_FILE = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 # No room: on the disk, in the quota, or for a file of this size.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -74,8 +79,10 @@ class Store:
     def model(self, key: str) -> bytes | None:
         """The packed model, if it is sound and nobody else can have written it.
 
-        To unpack a model may run code that it holds: only this user's own are taken. What is
-        judged is what is read, so that nobody can exchange the file in between.
+        To unpack a model may run code that it holds. A file that another user owns, or could have
+        written, is not taken; but a folder that was unpacked from an archive is one's own, so
+        never go on with one that was given to you. What is judged is what is read, so that nobody
+        can exchange the file in between.
         """
         try:
             handle = os.open(self.path(key, MODEL), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
@@ -132,24 +139,37 @@ class Store:
         """The files of a model; None where there is no list that can be read."""
         try:
             done = json.loads(self.path(key, DONE).read_bytes())
+            if done["key"] != key:  # somebody moved or copied the folder
+                return None
             return {str(name): str(digest) for name, digest in done["files"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
 
     def _clean(self) -> None:
-        for left in self.folder.rglob(f".*{UNFINISHED}"):
-            with suppress(OSError):  # it is in nobody's way
-                left.unlink()
+        """Remove what this class began to write, and nothing else that may be in the folder."""
+        folders = [one for one in self.folder.iterdir() if OWN_FOLDER.fullmatch(one.name)]
+        for folder in (self.folder, *folders):
+            for left in folder.glob(f".*{UNFINISHED}"):
+                if OWN_FILE.fullmatch(left.name):
+                    with suppress(OSError):  # it is in nobody's way
+                        left.unlink()
 
     def _opened_lock(self) -> BinaryIO:
+        lock = self.folder / LOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            return (self.folder / LOCK).open("ab")
+            try:
+                return lock.open("ab")
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EROFS):
+                    raise
+                # A finished run can be read also where nothing can be written.
+                return lock.open("rb")
         except OSError as error:
             raise _refused(error, self.folder) from error
 
     def _write_done(self, key: str, files: Digests) -> None:
-        done = {"schema": SCHEMA, "files": dict(sorted(files.items()))}
+        done = {"schema": SCHEMA, "key": key, "files": dict(sorted(files.items()))}
         self._write(self.path(key, DONE), _json(done))
 
     def _write(self, path: Path, data: bytes | memoryview, *, private: bool = False) -> str:

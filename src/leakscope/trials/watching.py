@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from leakscope.errors import StoreError
+from leakscope.errors import ModelError, StoreError
 from leakscope.trials.workers import Chunk, Job
 
 # Told what is being done, how many models are finished and how many there are.
@@ -49,7 +49,7 @@ class Watch:
         )
 
     @contextmanager
-    def telling(self, workers: int, progress: Progress) -> Iterator[None]:
+    def telling(self, doing: str, workers: int, progress: Progress) -> Iterator[None]:
         """Tell how many are finished until the context ends, and how long all will take.
 
         That is known as soon as one is. The longer a model takes, the rarer are the looks: on a
@@ -60,7 +60,7 @@ class Watch:
 
         def watch() -> None:
             missing, pause = models - before, LOOK
-            step = f"training {counted(missing, 'model')} with {counted(workers, 'worker')}"
+            step = f"{doing} {counted(missing, 'model')} with {counted(workers, 'worker')}"
             known = False
             while True:
                 done = self.finished()
@@ -68,7 +68,8 @@ class Watch:
                     # Those who have not finished one yet are about to.
                     rounds = max(done - before, workers) / workers
                     seconds = (time.monotonic() - begun) / rounds
-                    step, pause, known = estimate(seconds, missing, workers), seconds / 10, True
+                    step = f"{doing} {estimate(seconds, missing, workers)}"
+                    pause, known = seconds / 10, True
                 progress(step, min(done, models - 1), models)
                 if over.wait(min(max(pause, LOOK), SELDOM)):
                     return
@@ -82,26 +83,31 @@ class Watch:
             watcher.join()
 
     @contextmanager
-    def saying_how_to_resume(self, *, kept: bool) -> Iterator[None]:
-        """An interrupted run says what is kept."""
+    def saying_what_is_kept(self, *, kept: bool, fresh: bool) -> Iterator[None]:
+        """A run that is interrupted, or fails, says what is finished and how to go on from there.
+
+        kept: whether in a folder that stays. fresh: whether the same call would train all again.
+        """
         try:
             yield
         except KeyboardInterrupt:
-            folder = str(self._job.store.folder)
-            told = f"Stopped: {self.finished()} of {self._job.models} models were finished"
-            how = (
-                f" and are kept in {folder!r}; run the same again to go on from there"
-                if kept
-                else "; give a folder to keep them in, and a run can be gone on with"
-            )
-            raise KeyboardInterrupt(told + how) from None
+            how = f"; run the same again{' without fresh (--fresh)' if fresh else ''} to go on"
+            raise KeyboardInterrupt(f"Stopped: {self._told(kept)}{how if kept else ''}") from None
+        except ModelError as error:
+            raise ModelError(f"{error}; {self._told(kept)}") from error
+
+    def _told(self, kept: bool) -> str:
+        where = (
+            f" and are kept in {str(self._job.store.folder)!r}" if kept else ", and none is kept"
+        )
+        return f"{self.finished()} of {self._job.models} models were finished{where}"
 
 
 def estimate(seconds: float, models: int, workers: int) -> str:
     """How long these models will take, from what one takes."""
     rounds = -(-models // workers)
     return (
-        f"training {counted(models, 'model')}, {_time(seconds)} each with "
+        f"{counted(models, 'model')}, {_time(seconds)} each with "
         f"{counted(workers, 'worker')}: about {_time(seconds * rounds)} in all"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -110,11 +110,14 @@ def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
     first, last = chunk.numbers[0], chunk.numbers[-1]
     which = f"Model {first}" if first == last else f"One of the models {first} to {last}"
     try:
-        models = job.recipe.fit_many(records, chunk.roles, chunk.seeds)
+        # Without groups and persons, on which a stored model must not depend: they have no part
+        # in its key, so that an audit by other groups finds it.
+        bare = replace(records, groups={}, unit=None)
+        models = job.recipe.fit_many(bare, chunk.roles, chunk.seeds)
     except Exception as error:
         raise ModelError(
             f"{which} of {job.models} (counting from 0, seed {chunk.seeds[0]}) could not be "
-            f"trained: {_said(error)}; mend the recipe and run again: what is finished is kept"
+            f"trained: {_said(error)}"
         ) from error
     if len(models) != len(chunk.keys):
         raise ModelError(
