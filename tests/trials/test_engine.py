@@ -537,7 +537,7 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
 def test_workers_that_write_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from leakscope.trials.workers import Finished
 
-    monkeypatch.setattr(engine, "work", lambda *_: Finished())
+    monkeypatch.setattr(engine, "work", lambda *_: [Finished()])
     monkeypatch.setattr("leakscope.trials.watching.LOOK", 0.01)
     with pytest.raises(StoreError, match=r"only 0 of 6 models are in .+; give a folder that all"):
         run(tmp_path)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,11 +16,16 @@ from leakscope.protocols import Model
 from leakscope.trials import workers
 from leakscope.trials.packing import pack, unpack
 from leakscope.trials.store import MODEL, Store
-from leakscope.trials.workers import Chunk, Finished, Job, work
+from leakscope.trials.workers import Chunk, Finished, Job
 
 RECORDS = draw_records(40)
 CLASSES = np.array([0, 1])
 FILES = {"margin.npy": Margin(), "loss.npy": Loss()}
+
+
+def work(job: Job, chunk: Chunk, records: Any) -> Finished:
+    [finished] = workers.work(job, [chunk], records)
+    return finished
 
 
 def job_of(folder: Path, recipe: Any = None, **changes: Any) -> Job:
@@ -255,3 +261,44 @@ def test_labels_are_observed_too(tmp_path: Path) -> None:
     model = unpack(job.store.model("key0") or b"")
     seen = np.load(job.store.path("key0", "label.npy"))
     assert np.array_equal(seen[:, 0], model.predict(RECORDS.X))
+
+
+def test_a_model_that_took_long_is_written_before_it_is_observed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "LONG", -1.0)
+    listed: list[list[str]] = []
+    job = job_of(tmp_path, channels=dict(FILES))
+
+    class Looking:
+        name = "looking"
+
+        def observe(self, model: Any, records: Any) -> Any:
+            listed.append(list(job.store.listed("key0")))
+            return np.zeros((len(records), 1))
+
+    job.channels["loss.npy"] = Looking()  # type: ignore[assignment]
+    assert work(job, chunk_of(), RECORDS) == Finished()
+    assert listed == [[MODEL]]
+    assert sorted(job.store.listed("key0")) == ["loss.npy", "margin.npy", MODEL]
+
+
+def test_an_error_of_the_writer_stops_the_next_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[int] = []
+
+    class Counting(Toy):
+        def fit_many(self, records: Any, roles: Any, seeds: Any) -> Any:
+            trained.extend(seeds)
+            return super().fit_many(records, roles, seeds)
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise StoreError("The disk is full")
+
+    monkeypatch.setattr(Store, "write_observations", full)
+    chunks = [replace(chunk_of(), keys=[f"key{one}"], seeds=[one]) for one in range(5)]
+    with pytest.raises(StoreError, match="The disk is full"):
+        workers.work(job_of(tmp_path, Counting()), chunks, RECORDS)
+    assert trained == [0, 1]
+    assert list(Store(tmp_path).listed("key0")) == [MODEL]

@@ -34,6 +34,9 @@ from leakscope.trials.workers import Chunk, Finished, Job, work
 
 ROLES = (0, 1, 2)
 
+# In how many shares each worker is given its models.
+SHARES = 8
+
 KILLED = (
     "A worker was killed while it trained, most likely for want of memory; run the same again with "
     "fewer workers"
@@ -277,7 +280,12 @@ def _work_through(
     call, width = pool
     stored = all(job.store.has(key, [MODEL]) for chunk in chunks for key in chunk.keys)
     with watch.telling("observing" if stored else "training", width, progress):
-        finished: list[Finished] = call(delayed(work)(job, chunk, records) for chunk in chunks)
+        # Several at a time, as long as all workers get their share: one is written while the next
+        # is trained.
+        size = max(1, len(chunks) // (SHARES * width))
+        parts = [chunks[start : start + size] for start in range(0, len(chunks), size)]
+        told: list[list[Finished]] = call(delayed(work)(job, part, records) for part in parts)
+    finished = [one for part in told for one in part]
     for number in (number for one in finished for number in one.unusable):
         _say_damaged(job, number, MODEL)
     _say_unkept(job, finished)

@@ -10,18 +10,23 @@ import numpy as np
 
 from leakscope.protocols import Model
 
+# Texts, sets, and the types of arrays, of which numpy has a class each.
+WRITTEN_OTHERWISE = frozenset(
+    {str, set, frozenset, *(getattr(np.dtypes, name) for name in np.dtypes.__all__)}
+)
 
-def pack(model: Model) -> bytes | None:
+
+def pack(model: Model) -> memoryview | None:
     """A model for the store; None for one that cannot be written, such as of a notebook's class."""
     file = BytesIO()
     try:
         _Pickler(file, protocol=5).dump(model)
     except Exception:  # whatever a part of it raises that is not made to be written
         return None
-    return file.getvalue()
+    return file.getbuffer()
 
 
-def unpack(data: bytes) -> Model:
+def unpack(data: bytes | memoryview) -> Model:
     """The model that was packed. Unpickling can run code: the store gives out one's own alone."""
     model: Model = _Unpickler(BytesIO(data)).load()
     return model
@@ -41,11 +46,12 @@ class _Pickler(pickle.Pickler):
 
     def persistent_id(self, part: Any) -> Any:
         """What is written in place of a part; None where it is written as it is."""
-        if type(part) is str or isinstance(part, np.dtype):
-            return self._first.setdefault(part, part)
-        if type(part) in (set, frozenset):
-            return type(part), sorted(part, key=repr)
-        return None
+        kind = type(part)
+        if kind not in WRITTEN_OTHERWISE:  # of ten thousand parts of a forest, all but texts
+            return None
+        if kind is set or kind is frozenset:
+            return kind, sorted(part, key=repr)
+        return self._first.setdefault(part, part)
 
 
 class _Unpickler(pickle.Unpickler):

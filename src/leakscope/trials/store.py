@@ -94,7 +94,7 @@ class Store:
             return None
         return data if self.listed(key).get(MODEL) == hashlib.sha256(data).hexdigest() else None
 
-    def write_model(self, key: str, data: bytes) -> Digests:
+    def write_model(self, key: str, data: bytes | memoryview) -> Digests:
         """Write a packed model that nobody else may read or write."""
         return {MODEL: self._write(self.path(key, MODEL), data, private=True)}
 

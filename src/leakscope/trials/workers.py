@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,6 +21,9 @@ from leakscope.protocols import Channel, Floats, Labels, Model, Recipe
 from leakscope.records import Records
 from leakscope.trials.packing import pack, unpack
 from leakscope.trials.store import MODEL, Digests, Store
+
+# A model that took so many seconds to train is written before it is observed, not after.
+LONG = 10.0
 
 
 @dataclass(frozen=True)
@@ -69,32 +73,66 @@ class Finished:
     unkept: tuple[int, ...] = ()
 
 
-def work(job: Job, chunk: Chunk, records: Records) -> Finished:
-    """Finish a chunk: train and observe, or observe the models that are in the store."""
+def work(job: Job, chunks: Sequence[Chunk], records: Records) -> list[Finished]:
+    """Finish chunks one after another; each is written while the next is trained."""
+    finished = []
+    with _thread_pools(len(sys.modules)).limit(limits=1), ThreadPoolExecutor(1) as writer:
+        for chunk in chunks:
+            finished.append(_worked(job, chunk, records, writer))
+            if len(finished) > 1:  # no more than one waits to be written: models may be large
+                finished[-2].written()
+    return [one.written() for one in finished]
+
+
+@dataclass(frozen=True)
+class Writing:
+    """A chunk on its way into the store.
+
+    writing: the number of each model, whether it could be kept so far, and whether after that.
+    """
+
+    unusable: tuple[int, ...] = ()
+    writing: tuple[tuple[int, bool, Future[bool]], ...] = ()
+
+    def written(self) -> Finished:
+        """What to tell of it, or the error that stopped its writing."""
+        kept = [(number, one.result() and before) for number, before, one in self.writing]
+        return Finished(self.unusable, tuple(number for number, here in kept if not here))
+
+
+def _worked(job: Job, chunk: Chunk, records: Records, writer: ThreadPoolExecutor) -> Writing:
+    """Train and observe, or observe the models that are in the store."""
     # Another worker may have finished it already, and died before it could say so.
     asked = enumerate(zip(chunk.keys, chunk.wanted, strict=True))
     pending = [place for place, (key, names) in asked if not job.store.has(key, names)]
     if not pending:
-        return Finished()
-    with _thread_pools(len(sys.modules)).limit(limits=1), ThreadPoolExecutor(1) as writer:
-        stored = [_fetched(job.store, chunk.keys[place]) for place in pending]
-        models = [model for model in stored if model is not None]
-        trained = len(models) < len(pending)
-        if trained:
-            everyone = _trained(job, chunk, records)
-            models = [everyone[place] for place in pending]
-        unusable = [
-            chunk.numbers[place]
-            for place, model in zip(pending, stored, strict=True)
-            if model is None and job.store.has(chunk.keys[place], [MODEL])
-        ]
-        keep = writer if trained and job.keep_models else None
-        kept = [
-            _finish(job, chunk, place, model, records, keep)
-            for place, model in zip(pending, models, strict=True)
-        ]
-    unkept = [chunk.numbers[place] for place, here in zip(pending, kept, strict=True) if not here]
-    return Finished(tuple(unusable), tuple(unkept))
+        return Writing()
+    stored = [_fetched(job.store, chunk.keys[place]) for place in pending]
+    models = [model for model in stored if model is not None]
+    trained = len(models) < len(pending)
+    started = time.monotonic()
+    if trained:
+        everyone = _trained(job, chunk, records)
+        models = [everyone[place] for place in pending]
+    keep, long = trained and job.keep_models, time.monotonic() - started > LONG
+    unusable = tuple(
+        chunk.numbers[place]
+        for place, model in zip(pending, stored, strict=True)
+        if model is None and job.store.has(chunk.keys[place], [MODEL])
+    )
+    writing = []
+    for place, model in zip(pending, models, strict=True):
+        key, first = chunk.keys[place], keep and long
+        kept = _keep(job.store, key, model) if first else True
+        try:
+            seen = _observed(job, chunk, place, model, records)
+        except ModelError:
+            if keep and not first:  # it is trained all the same
+                _keep(job.store, key, model)
+            raise
+        rest = writer.submit(_write, job.store, key, model, seen, keep=keep and not first)
+        writing.append((chunk.numbers[place], kept, rest))
+    return Writing(unusable, tuple(writing))
 
 
 def _fetched(store: Store, key: str) -> Model | None:
@@ -127,36 +165,22 @@ def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
     return models
 
 
-def _finish(
-    job: Job,
-    chunk: Chunk,
-    place: int,
-    model: Model,
-    records: Records,
-    writer: ThreadPoolExecutor | None,
-) -> bool:
-    """Write a model and what is seen of it; its file is on its way while it is observed.
+def _keep(store: Store, key: str, model: Model) -> bool:
+    """Write a model and list it, if it can be written."""
+    packed = pack(model)
+    if packed is not None:
+        store.finish(key, store.write_model(key, packed))
+    return packed is not None
 
-    Whether the model, where it is to be kept (writer), could be.
-    """
-    key, store = chunk.keys[place], job.store
-    packed = None if writer is None else pack(model)
-    file: Future[None] | None = None
-    if writer is not None and packed is not None:
-        file = writer.submit(_keep, store, key, packed)
-    seen = _observed(job, chunk, place, model, records)
-    if file is not None:
-        file.result()
+
+def _write(store: Store, key: str, model: Model, seen: Mapping[str, Floats], *, keep: bool) -> bool:
+    """Write what is seen of a model, after the model if it is to be kept; whether it could be."""
+    kept = not keep or _keep(store, key, model)
     written: Digests = {}
     for name, values in seen.items():
         written |= store.write_observations(key, name, values)
     store.finish(key, written)
-    return writer is None or packed is not None
-
-
-def _keep(store: Store, key: str, packed: bytes) -> None:
-    """Write a model and list it: what comes after may fail, and it is trained all the same."""
-    store.finish(key, store.write_model(key, packed))
+    return kept
 
 
 def _observed(
