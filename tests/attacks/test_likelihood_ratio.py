@@ -361,3 +361,11 @@ def test_the_functions_are_public_and_the_package_stays_light():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == ["False", "False"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_scores_whose_squares_overflow_are_refused():
+    rng = np.random.default_rng(0)
+    scores, membership = rng.normal(size=(12, 5)), np.arange(60).reshape(12, 5) % 2 == 0
+    with pytest.raises(InputError, match="divide all of them, the target's too, by the same"):
+        lira(1e200 * scores, membership, 1e200 * rng.normal(size=5))

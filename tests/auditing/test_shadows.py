@@ -19,10 +19,11 @@ from leakscope.auditing.battery import choose_attacks, silent
 from leakscope.auditing.shadows import Shadowing, train_shadows
 from leakscope.errors import InputError
 from leakscope.models import as_model
-from leakscope.recipes import as_recipe
+from leakscope.recipes import as_recipe, recipe_of
 from leakscope.records import Records, pool
 from leakscope.registry import entries
 from leakscope.report import load_schema
+from leakscope.trials import expand, fixed_size, run_trials
 
 ON_SHADOWS = {
     entry.name for entry in entries("attack") if entry.thing.shadows and not entry.thing.on_request
@@ -276,3 +277,35 @@ def test_unequal_sides(sides):
     report = leakscope.audit(model, (X[:600], y[:600]), (X[600:], y[600:]), shadows=24)
     assert set(outcomes(report)) >= ON_SHADOWS
     assert report.to_dict()["trials"]["members"] == 600
+
+
+def test_persons_count_once_in_the_experiment():
+    from leakscope.metrics import membership_experiment
+
+    rng = np.random.default_rng(4)
+    X = np.repeat(rng.normal(size=(60, 3)), 8, axis=0) + rng.normal(scale=0.01, size=(480, 3))
+    y = np.repeat((rng.random(60) < 0.5).astype(int), 8)
+    person = np.repeat(np.arange(60), 8)
+    members, others = (
+        Records(X[side], y[side], unit=person[side]) for side in (slice(240), slice(240, 480))
+    )
+    model = DecisionTreeClassifier(random_state=0).fit(members.X, members.y)
+    report = leakscope.audit(
+        model, members, others, shadows=16, attacks=["calibrated-loss"], workers=1
+    )
+    told = report.to_dict()["trials"]["experiment"]["mean"]
+    records, membership = pool(members, others)
+    records = records.take(records.canonical_order(membership))
+    trials = run_trials(
+        recipe_of(as_model(model)),
+        records,
+        expand(fixed_size(60, 30, 16, 0), records.blocks()),
+        ["loss"],
+        workers=1,
+        classes=model.classes_,
+    )
+    losses = trials.observations["loss"]
+    expected = membership_experiment(losses, trials.membership, unit=records.blocks()).mean
+    assert told == expected.to_dict()
+    alone = membership_experiment(losses, trials.membership).mean
+    assert told["high"] - told["low"] > 1.2 * (alone.high - alone.low)

@@ -58,6 +58,16 @@ SAVED = ["--member-predictions", "a.csv", "--nonmember-predictions", "b.csv"]
             "--member-predictions and --fresh contradict each other; leave one out",
         ),
         (
+            [*OWN, "--label", "y", "--recipe", "r", "--workers", "2"],
+            "--workers is about shadow models, of which none are trained; say how many with "
+            "--shadows",
+        ),
+        (
+            ["--shadows", "0", "--fresh"],
+            "--fresh is about shadow models, of which none are trained; say how many with "
+            "--shadows",
+        ),
+        (
             ["--address", "tcp://127.0.0.1:1"],
             "--address is given without --backend, and nothing says what kind of cluster is there; "
             "add it",

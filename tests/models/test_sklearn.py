@@ -349,3 +349,19 @@ def test_a_selector_of_columns_by_type_sees_the_types_it_was_fitted_on() -> None
         LogisticRegression(),
     ).fit(FRAME, Y)
     np.testing.assert_allclose(as_model(selecting).predict_proba(X), selecting.predict_proba(FRAME))
+
+
+def test_estimators_that_work_in_place_leave_the_records_as_they_are() -> None:
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X = np.random.default_rng(0).normal(size=(40, 3)) * 5 + 2
+    y = (X[:, 0] > 2).astype(int)
+    pipeline = make_pipeline(StandardScaler(copy=False), KNeighborsClassifier(3)).fit(X.copy(), y)
+    before = X.copy()
+    model = as_model(pipeline)
+    first, second = model.predict_proba(X), model.predict_proba(X)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(X, before)
+    assert X.flags.writeable

@@ -288,3 +288,39 @@ def test_what_no_process_can_be_sent_is_one_sentence() -> None:
     with pytest.raises(InputError, match="cannot be sent to a worker") as caught:
         fingerprint(with_function(lambda X: lock and X))
     assert "\n" not in str(caught.value)
+
+
+def test_a_global_that_the_code_reads_is_a_setting(own: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine_set.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "DEPTH, OTHER, NAMES = 1, 1, ('a', 'b')\n"
+        "class Set(DecisionTreeClassifier):\n"
+        "    def fit(self, X, y):\n"
+        "        def inner():\n"
+        "            return DEPTH\n"
+        "        return self.set_params(max_depth=inner()) and super().fit(X, y)\n"
+        "    @property\n"
+        "    def names(self):\n"
+        "        return {*NAMES, 'c'}\n"
+        "    @staticmethod\n"
+        "    def helped(x):\n"
+        "        return x in {'p', 'q', 'r'}\n"
+    )
+    module = importlib.import_module("mine_set")
+    marks = [fingerprint(SklearnRecipe("set", module.Set()))]
+    for name, value in (("DEPTH", 20), ("NAMES", ("a",)), ("NAMES", {"a": [1.5, None]})):
+        setattr(module, name, value)
+        marks.append(fingerprint(SklearnRecipe("set", module.Set())))
+    assert len(set(marks)) == 4
+    module.OTHER = 7  # nothing reads it
+    assert fingerprint(SklearnRecipe("set", module.Set())) == marks[-1]
+
+
+def test_code_as_it_is_loaded_counts_and_not_only_its_file(own: Any, tmp_path: Path) -> None:
+    """Edited and not reloaded, a module's old code must not pass for the new after a restart."""
+    edited = OWN.replace("double(X)", "double(double(X))")
+    (tmp_path / "mine_making.py").write_text(edited)
+    stale = fingerprint(SklearnRecipe("own", own.Tree()))
+    del sys.modules["mine_making"]
+    fresh = importlib.import_module("mine_making")
+    assert fingerprint(SklearnRecipe("own", fresh.Tree())) != stale

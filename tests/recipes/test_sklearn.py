@@ -227,3 +227,19 @@ def test_training_on_everybody_is_fitting_one_model() -> None:
     np.testing.assert_array_equal(
         one.predict_proba(X), named_recipe("tree").fit(records, 3).predict_proba(X)
     )
+
+
+def test_what_draws_from_numpys_global_state_is_repeatable() -> None:
+    from sklearn.model_selection import GridSearchCV, KFold
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    records = Records(X, (X[:, 0] + rng.normal(size=60) > 0).astype(int))
+    search = GridSearchCV(
+        DecisionTreeClassifier(), {"max_depth": [1, 2, 3, 5]}, cv=KFold(3, shuffle=True)
+    )
+    recipe = SklearnRecipe("search", search)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, second = (recipe.fit(records, 7).estimator.cv_results_ for _ in range(2))
+    np.testing.assert_array_equal(first["mean_test_score"], second["mean_test_score"])
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
