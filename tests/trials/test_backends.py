@@ -239,7 +239,7 @@ def test_a_cluster_without_workers(tmp_path: Path, environment: dict[str, str]) 
     empty = Cluster(tmp_path, environment)
     try:
         with (
-            pytest.raises(InputError, match=r"has no worker; start one with `dask worker tcp://"),
+            pytest.raises(InputError, match=r"has no worker; start some with `dask worker tcp://"),
             opened(tmp_path, "dask", address=empty.address),
         ):
             pytest.fail("a pool without workers")

@@ -63,8 +63,12 @@ def test_an_error_ends_the_telling(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kept", "fresh", "said"),
     [
-        (True, False, " and are kept in {}; run the same again to go on"),
-        (True, True, " and are kept in {}; run the same again without fresh (--fresh) to go on"),
+        (True, False, " and are kept in {}; run the same again to go on from there"),
+        (
+            True,
+            True,
+            " and are kept in {}; run the same again without fresh (--fresh) to go on from there",
+        ),
         (False, False, ", and none is kept"),
     ],
 )

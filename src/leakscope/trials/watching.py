@@ -91,7 +91,8 @@ class Watch:
         try:
             yield
         except KeyboardInterrupt:
-            how = f"; run the same again{' without fresh (--fresh)' if fresh else ''} to go on"
+            how = f"; run the same again{' without fresh (--fresh)' if fresh else ''}"
+            how += " to go on from there"
             raise KeyboardInterrupt(f"Stopped: {self._told(kept)}{how if kept else ''}") from None
         except ModelError as error:
             raise ModelError(f"{error}; {self._told(kept)}") from error
