@@ -56,23 +56,20 @@ class Watch:
         shared file system each asks for as many files as there are models.
         """
         models, before, begun = self._job.models, self.finished(), time.monotonic()
-        over = threading.Event()
+        missing, over = models - before, threading.Event()
+        starting = f"{doing} {counted(missing, 'model')} with {counted(workers, 'worker')}"
+        progress(starting, min(before, models - 1), models)
 
         def watch() -> None:
-            missing, pause = models - before, LOOK
-            step = f"{doing} {counted(missing, 'model')} with {counted(workers, 'worker')}"
-            known = False
-            while True:
+            step, pause = starting, LOOK
+            while not over.wait(min(max(pause, LOOK), SELDOM)):
                 done = self.finished()
-                if done > before and not known:
+                if done > before and step == starting:
                     # Those who have not finished one yet are about to.
                     rounds = max(done - before, workers) / workers
                     seconds = (time.monotonic() - begun) / rounds
-                    step = f"{doing} {estimate(seconds, missing, workers)}"
-                    pause, known = seconds / 10, True
+                    step, pause = f"{doing} {estimate(seconds, missing, workers)}", seconds / 10
                 progress(step, min(done, models - 1), models)
-                if over.wait(min(max(pause, LOOK), SELDOM)):
-                    return
 
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
