@@ -98,14 +98,14 @@ def test_only_options_that_were_given_reach_the_library(run: Run, calls: Calls) 
 def test_a_data_set_has_32_shadow_models_of_its_recipe(run: Run, calls: Calls) -> None:
     run("audit", "--dataset", "iris", "--recipe", "tree", "--out", "there")
     run("audit", "--dataset", "iris", "--recipe", "tree", "--shadows", 0)
-    where = "--shadows 5 --workers 2 --backend dask --address tcp://127.0.0.1:1 --fresh"
+    where = "--shadows 5 --backend dask --address tcp://127.0.0.1:1 --fresh"
     run("audit", "--dataset", "iris", "--recipe", "tree", *where.split())
     usual, none, five = (named for _, _, named in calls)
     assert (usual["shadows"], usual["recipe"].name) == (32, "tree")
     assert usual["store"] == Path("there") / "trials"
     assert (none["shadows"], none["recipe"]) == (0, None)
     assert five["shadows"] == 5
-    told = {"workers": 2, "backend": "dask", "address": "tcp://127.0.0.1:1", "fresh": True}
+    told = {"backend": "dask", "address": "tcp://127.0.0.1:1", "fresh": True}
     assert {name: five[name] for name in told} == told
 
 

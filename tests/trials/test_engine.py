@@ -487,11 +487,11 @@ def test_a_recipe_that_raises(
     forbidden.write_text(f"{seed} raise")
     with pytest.raises(ModelError) as caught:
         run(store, recipe, workers=workers)
-    assert str(caught.value) == (
-        f"Model 4 of 6 (counting from 0, seed {seed}) could not be trained: the matrix is "
-        f"singular; {(kept := len(list(store.glob(f'*/{DONE}'))))} of 6 models were finished and "
-        f"are kept in {str(store)!r}"
-    )
+    told = f"Model 4 of 6 (counting from 0, seed {seed}) could not be trained: the matrix is sing"
+    assert str(caught.value).startswith(told)
+    assert str(caught.value).endswith(f" of 6 models were finished and are kept in {str(store)!r}")
+    # The other worker may finish one more after that was said.
+    kept = len(list(store.glob(f"*/{DONE}")))
     assert kept >= (4 if workers == 1 else 2)
     journal.read()
     forbidden.unlink()
