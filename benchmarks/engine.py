@@ -1,17 +1,23 @@
 """What the engine adds to training, and how much faster two workers are than one.
 
-usage: python benchmarks/engine.py [--models 64] [--rounds 3] [--trees 100]
+usage: python benchmarks/engine.py [--models 64] [--rounds 5] [--trees 100]
 
 Forests of 100 trees on Adult, a pool of 4,000 records, 2,000 per model, observed through the
 margin, the loss and the probabilities. The bare loop trains and observes the same models and keeps
-nothing. One worker, two workers and the loop take turns, so that a busy moment of the machine
-meets them all; ratios are medians over the rounds. The start of the workers
-is told apart, and what the benchmark takes to delete its files is not counted.
+nothing; the engine keeps the models too, or only what was observed. Each way is a command of its
+own. They take turns of half a second, the others being stopped meanwhile (SIGSTOP), so that a busy
+moment of the machine meets them all; only a command's own turns count. The start of the workers is
+told apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import selectors
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -29,64 +35,137 @@ from leakscope.trials import fixed_size, model_seeds, run_trials
 
 POOL, MEMBERS = 4000, 2000
 CHANNELS = (Margin(), Loss(), Probabilities())
+TURN = 0.5
+WAYS = ("bare loop", "1 worker", "1 worker, models not kept", "2 workers")
 
 
-def bare_loop(recipe: SklearnRecipe, records: Records, roles: np.ndarray) -> float:
-    """Seconds to train and observe, one model after another."""
-    start = time.perf_counter()
+def forest(trees: int) -> SklearnRecipe:
+    """The recipe that is timed."""
+    return SklearnRecipe("forest", RandomForestClassifier(trees, n_jobs=1), prepare=True)
+
+
+def bare_loop(recipe: SklearnRecipe, records: Records, roles: np.ndarray) -> None:
+    """Train and observe, one model after another."""
     with threadpool_limits(limits=1):
         for row, seed in zip(roles, model_seeds(0, len(roles)), strict=True):
             model = Remembering(recipe.fit(records.take(np.flatnonzero(row == 1)), seed))
             for channel in CHANNELS:
                 channel.observe(model, records)
-    return time.perf_counter() - start
 
 
-def engine(recipe: SklearnRecipe, records: Records, roles: np.ndarray, workers: int) -> float:
-    """Seconds for the same models by the engine, into a store that is new."""
-    with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
-        run_trials(recipe, records, roles, CHANNELS, store=Path(folder), workers=workers)
-        return time.perf_counter() - start
+def one_way(way: str, models: int, trees: int) -> None:
+    """What a command does: get ready, say how long the workers took to start, work when told."""
+    records = load_dataset("adult").sample(POOL, 0)
+    roles = fixed_size(POOL, MEMBERS, models, 0)
+
+    def engine(recipe: SklearnRecipe, roles: np.ndarray) -> float:
+        workers = 2 if way == "2 workers" else 1
+        with tempfile.TemporaryDirectory() as folder:
+            begun = time.perf_counter()
+            run_trials(
+                *(recipe, records, roles, CHANNELS),
+                store=Path(folder),
+                workers=workers,
+                keep_models="not kept" not in way,
+            )
+            taken = time.perf_counter() - begun
+            print(taken, flush=True)  # its end: what it takes to delete the files is not counted
+        return taken
+
+    if way == "bare loop":
+        bare_loop(forest(1), records, roles[:2])
+        print(0.0, flush=True)
+        sys.stdin.readline()
+        bare_loop(forest(trees), records, roles)
+        print("finished", flush=True)
+    else:
+        engine(forest(1), roles[:2])
+        sys.stdin.readline()
+        engine(forest(trees), roles)
+
+
+class Command:
+    """One way, in a process group of its own that can be stopped, and the seconds of its turns."""
+
+    def __init__(self, way: str, options: argparse.Namespace) -> None:
+        words = ["--way", way, "--models", options.models, "--trees", options.trees]
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, *map(str, words)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.started = float(self._line())
+        self.seconds, self.finished = 0.0, False
+        self._signal(signal.SIGSTOP)
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def take_a_turn(self) -> None:
+        """Go on for half a second, or until the end."""
+        begun = time.perf_counter()
+        self._signal(signal.SIGCONT)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            self.finished = bool(selector.select(TURN))
+        if not self.finished:
+            self._signal(signal.SIGSTOP)
+        self.seconds += time.perf_counter() - begun
+        if self.finished:
+            self._line()
+            self.process.wait()
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("A command of the benchmark failed")
+        return line
+
+    def _signal(self, number: int) -> None:
+        os.killpg(self.process.pid, number)
 
 
 def main() -> None:
     """Print seconds per model, the ratio of one worker to two, and what the engine adds."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=int, default=64)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    records = load_dataset("adult").sample(POOL, 0)
-    recipe = SklearnRecipe("forest", RandomForestClassifier(options.trees, n_jobs=1), prepare=True)
-    roles = fixed_size(POOL, MEMBERS, options.models, 0)
-    few = SklearnRecipe("forest", RandomForestClassifier(1, n_jobs=1), prepare=True)
-    engine(few, records, roles[:2], 1)  # imports are not what is measured
-    # Two workers import what they need, and then are there for all rounds.
-    starting = engine(few, records, roles[:2], 2) - engine(few, records, roles[:2], 2)
-    taken = np.array(
-        [
-            [
-                bare_loop(recipe, records, roles),
-                engine(recipe, records, roles, 1),
-                engine(recipe, records, roles, 2),
-            ]
-            for _ in range(options.rounds)
-        ]
-    )
-    bare, one, two = taken.T / options.models
+    if options.way:
+        one_way(options.way, options.models, options.trees)
+        return
+    rounds, starts = [], []
+    for _ in range(options.rounds):
+        commands = [Command(way, options) for way in WAYS]
+        while unfinished := [command for command in commands if not command.finished]:
+            for command in unfinished:
+                command.take_a_turn()
+        rounds.append([command.seconds / options.models for command in commands])
+        starts.append(commands[-1].started - commands[1].started)
+    taken = np.array(rounds)
     print("| | seconds per model, median | all rounds |")
     print("|---|---|---|")
-    for name, rounds in (("bare loop", bare), ("1 worker", one), ("2 workers", two)):
-        told = ", ".join(f"{seconds:.3f}" for seconds in rounds)
-        print(f"| {name} | {np.median(rounds):.3f} | {told} |")
+    for way, seconds in zip(WAYS, taken.T, strict=True):
+        told = ", ".join(f"{one:.3f}" for one in seconds)
+        print(f"| {way} | {np.median(seconds):.3f} | {told} |")
     print()
+    bare, one, unkept, two = taken.T
     print(
         f"models: {options.models}, trees: {options.trees}, records: {POOL} ({MEMBERS} per model)"
     )
-    print(f"start of two workers: {starting:.1f} s, once")
-    print(f"1 worker / 2 workers: {np.median(one / two):.2f}")
-    print(f"1 worker against the bare loop: {np.median(one / bare) - 1:+.1%}")
+    print(f"start of two workers: {np.median(starts):.1f} s, once")
+    for name, ratios in (
+        ("1 worker / 2 workers", one / two),
+        ("1 worker / bare loop", one / bare),
+        ("1 worker, models not kept / bare loop", unkept / bare),
+    ):
+        told = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        print(f"{name}: {np.median(ratios):.3f} (rounds: {told})")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def bytes_of() -> Callable[[Path], Bytes]:
     """The checksum of every file below a folder."""
 

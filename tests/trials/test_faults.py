@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conftest import wait_until
+
 pytestmark = pytest.mark.slow
 
 MODELS = 64
@@ -27,24 +29,15 @@ def finished(folder: Path) -> int:
     return sum(".npy" in done.read_text() for done in folder.glob("*/done.json"))
 
 
-def wait_until(true: Callable[[], object]) -> None:
-    last = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < last, "it has not come to pass"
-        time.sleep(0.005)
-
-
 def wait_for_models(folder: Path, number: int) -> None:
     wait_until(lambda: finished(folder) >= number)
 
 
 @pytest.fixture(scope="module")
 def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
+    tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str], bytes_of: BytesOf
 ) -> Callable[..., dict[str, str]]:
     """The files of a run that nothing happened to, with these settings of the recipe."""
-    import hashlib
-
     known: dict[tuple[str, ...], dict[str, str]] = {}
 
     def run(*words: str) -> dict[str, str]:
@@ -53,11 +46,7 @@ def undisturbed(
             script = Path(__file__).with_name("runs.py")
             command = [sys.executable, script, folder, "workers=1", *words]
             subprocess.run(command, env=environment, check=True)
-            known[words] = {
-                str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-                for path in sorted(folder.rglob("*"))
-                if path.is_file()
-            }
+            known[words] = bytes_of(folder)
         return known[words]
 
     return run

@@ -20,9 +20,9 @@ X, y = make_classification(60, random_state=0)
 
 
 def packed(thing: Any) -> bytes:
-    data = pack(thing)
-    assert data is not None
-    return data
+    parts = pack(thing)
+    assert parts is not None
+    return b"".join(parts)
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,40 @@ def test_a_model_comes_back_as_it_was(estimator: Any) -> None:
 def test_a_model_of_ones_own_class_comes_back() -> None:
     model = Centroids(X, y, 0, 1.0)
     assert np.array_equal(unpack(packed(model)).predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_come_back_as_they_were_and_can_be_written_to(order: Any) -> None:
+    arrays = [
+        np.arange(6.0).reshape((2, 3), order=order),
+        np.zeros((0, 4)),
+        np.arange(20)[::3],
+        np.array(["a", "bc"]),
+        np.array([{"an": "object"}, None]),
+        np.ma.masked_array([1.0, 2.0], [True, False]),
+    ]
+    again: Any = unpack(packed([*arrays, arrays[0]]))
+    for array, back in zip(arrays, again[:-1], strict=True):
+        assert (type(back), back.dtype, back.shape) == (type(array), array.dtype, array.shape)
+        assert np.array_equal(back, array)
+        assert back.flags.writeable
+        assert back.flags.aligned
+    assert again[-1] is again[0]
+
+
+def test_arrays_are_written_from_where_they_are() -> None:
+    array = np.arange(1000.0)
+    parts = pack([array])  # type: ignore[arg-type]
+    assert parts is not None
+    assert np.shares_memory(np.frombuffer(parts[-1]), array)
+    assert sum(map(len, parts[:-1])) < 300
+
+
+def test_a_read_only_array_stays_so() -> None:
+    array = np.arange(3.0)
+    array.flags.writeable = False
+    (again,) = unpack(packed([array]))  # type: ignore[misc]
+    assert not again.flags.writeable
 
 
 def test_equal_texts_are_one_whether_or_not_they_are_the_same_object() -> None:
@@ -71,7 +105,8 @@ def test_sets_come_back(kind: Any) -> None:
 def test_the_order_of_a_set_does_not_matter_in_any_process(environment: dict[str, str]) -> None:
     code = (
         "from leakscope.trials.packing import pack;"
-        "print(pack({name: set('abcdefghij') | {'a longer one', name} for name in 'xyz'}).hex())"
+        "parts = pack({name: set('abcdefghij') | {'a longer one', name} for name in 'xyz'});"
+        "print(b''.join(parts).hex())"
     )
     written = {
         subprocess.run(

@@ -23,7 +23,7 @@ KEY = "0123456789abcdef" * 2
 def store(tmp_path: Path) -> Store:
     """A store with one finished model."""
     made = Store(tmp_path / "store")
-    written = made.write_model(KEY, b"the model")
+    written = made.write_model(KEY, [b"the model"])
     written |= made.write_observations(KEY, "loss.npy", np.arange(6.0).reshape(3, 2))
     made.finish(KEY, written)
     return made
@@ -60,7 +60,7 @@ def test_what_is_not_there(store: Store) -> None:
 
 def test_a_file_that_is_there_and_not_listed_does_not_count(store: Store) -> None:
     store.write_observations(KEY, "margin.npy", np.zeros((3, 1)))
-    store.write_model("other", b"half a run")
+    store.write_model("other", [b"half a run"])
     assert not store.has(KEY, ["margin.npy"])
     assert not store.sound(KEY, "margin.npy")
     assert store.model("other") is None
@@ -150,7 +150,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_half(
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(StoreError, match=r"cannot be written to \(Input/output error\)"):
-        store.write_model(KEY, b"a new model")
+        store.write_model(KEY, [b"a new model"])
     assert store.model(KEY) == b"the model"
     assert sorted(path.name for path in store.path(KEY, "").iterdir()) == [
         DONE, "loss.npy", MODEL,
@@ -189,7 +189,7 @@ def test_a_write_syncs_before_it_renames(store: Store, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", replaced)
-    store.write_model(KEY, b"a new model")
+    store.write_model(KEY, [b"a new model"])
     assert done == ["sync", "rename"]
 
 

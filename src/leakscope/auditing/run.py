@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from leakscope.controls.target import size_control, variation_control
 from leakscope.evidence import Folds
 from leakscope.metrics.outcome import Outcome
 from leakscope.models import Remembering
-from leakscope.protocols import Bools, Model
+from leakscope.protocols import Attack, Bools, Model
 from leakscope.records import Records, pool
 from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
@@ -50,6 +51,17 @@ class Subject:
     row: NDArray[np.intp]
     dataset: str | None
     unit: str | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the attacks and the controls found; unjudged: why an attack that ran has no outcome."""
+
+    battery: Battery
+    unjudged: dict[str, str] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+    trials: Trials | None = None
 
 
 def run_audit(
@@ -88,65 +100,85 @@ def run_audit(
         dataset,
         unit or "unit",
     )
-    battery, outcomes, trials = Battery({}, {}), list[Outcome](), None
     void = next((control for control in controls if control.voids), None)
     if void is not None:
-        not_run |= {attack.name: f"The control of the {void.name} failed." for attack in chosen}
+        why = f"The control of the {void.name} failed."
+        found = Found(Battery({}, dict.fromkeys((one.name for one in chosen), why)))
     else:
-        if shadowing is not None:
-            trials = train_shadows(
-                shadowing,
-                model,
-                records,
-                membership,
-                blocks,
-                chosen,
-                seed=settings.seed,
-                progress=progress,
-            )
-        with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
-            battery = run_battery(
-                subject.model,
-                records,
-                membership,
-                folds,
-                chosen,
-                settings.seed,
-                progress,
-                trials=trials,
-            )
-            checks = _controls(subject, battery, settings.seed, progress, trials)
         # Taking out records that are on both sides undoes the coin that put them there.
-        randomized = settings.randomized and len(kept[1]) == len(nonmembers)
-        judged, failed = judge_battery(
-            battery,
-            records,
-            membership,
-            folds,
-            subject.clusters,
-            prior=settings.prior,
-            randomized=randomized,
-            delta=settings.delta,
-        )
-        outcomes, not_run = adjust(judged), not_run | battery.not_run | failed
-        controls += checks
-    verdict = decide(outcomes, controls, settings.limit)
+        coins = settings.randomized and len(kept[1]) == len(nonmembers)
+        found = _attacked(subject, blocks, chosen, settings, progress, shadowing, coins=coins)
+    controls += found.controls
+    verdict = decide(found.outcomes, controls, settings.limit)
     report = {
         **_heading(command, settings),
         "target": _target(subject, settings),
-        "trials": describe_trials(shadowing, trials, blocks),
+        "trials": describe_trials(shadowing, found.trials, blocks),
         "controls": [control.to_dict() for control in controls],
-        "outcomes": [outcome.to_dict() for outcome in outcomes],
+        "outcomes": [outcome.to_dict() for outcome in found.outcomes],
         "disclosures": [],
         "leakage": [],
-        "not_run": _reasons(not_run),
+        "not_run": _reasons(not_run | found.battery.not_run | found.unjudged),
         "verdict": asdict(verdict),
         "cost": {
-            "models": 1 if trials is None else 1 + len(trials),
+            "models": 1 if found.trials is None else 1 + len(found.trials),
             "seconds": round(time.monotonic() - started, 3),
         },
     }
-    return Report(report, _table(subject, battery, verdict))
+    return Report(report, _table(subject, found.battery, verdict))
+
+
+def _attacked(
+    subject: Subject,
+    blocks: NDArray[np.intp],
+    attacks: Sequence[Attack],
+    settings: Settings,
+    progress: Progress,
+    shadowing: Shadowing | None,
+    *,
+    coins: bool,
+) -> Found:
+    """Train shadow models if asked, run every attack and control, and judge what came out.
+
+    blocks (n,): what stays together in a shadow model. coins: whether one put each record on its
+    side.
+    """
+    records, membership, seed = subject.records, subject.membership, settings.seed
+    trials = None
+    if shadowing is not None:
+        trials = train_shadows(
+            shadowing,
+            subject.model,
+            records,
+            membership,
+            blocks,
+            attacks,
+            seed=seed,
+            progress=progress,
+        )
+    with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
+        battery = run_battery(
+            subject.model,
+            records,
+            membership,
+            subject.folds,
+            attacks,
+            seed,
+            progress,
+            trials=trials,
+        )
+        controls = _controls(subject, battery, seed, progress, trials)
+    judged, unjudged = judge_battery(
+        battery,
+        records,
+        membership,
+        subject.folds,
+        subject.clusters,
+        prior=settings.prior,
+        randomized=coins,
+        delta=settings.delta,
+    )
+    return Found(battery, unjudged, adjust(judged), controls, trials)
 
 
 def _overlap(model: Model, members: Records, nonmembers: Records, limit: float) -> Overlap | None:

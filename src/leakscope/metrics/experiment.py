@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from leakscope.errors import InputError
 from leakscope.metrics.intervals import Interval, newcombe, tail_of
-from leakscope.metrics.samples import Codes
+from leakscope.metrics.samples import Codes, check_booleans, numbered_ids
 from leakscope.protocols import Bools, Floats, Stack
 
 # Below this a variance is rounding: all cells of a side agree, and the number of records decides.
@@ -204,7 +204,7 @@ def _unit_codes(unit: ArrayLike | None, n: int) -> Codes:
     ids = np.asarray(unit)
     if ids.shape != (n,):
         raise InputError(f"The unit has shape {ids.shape}, but there are {n} records")
-    return np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)[1]
+    return numbered_ids(ids)[1]
 
 
 def _check_membership(shape: tuple[int, ...], membership: ArrayLike) -> Bools:
@@ -213,12 +213,7 @@ def _check_membership(shape: tuple[int, ...], membership: ArrayLike) -> Bools:
         raise InputError(
             f"Losses must be one number per model and record, (models, records), got shape {shape}"
         )
-    members = np.asarray(membership)
-    if members.dtype != np.bool_:
-        raise InputError(
-            f"The membership must be true or false for each record, got {members.dtype}: compare "
-            f"it with the value that means true"
-        )
+    members = check_booleans(membership, "membership")
     if members.shape != tuple(shape[:2]):
         raise InputError(
             f"The membership has shape {members.shape}, but there are losses of {shape[0]} models "

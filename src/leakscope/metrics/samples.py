@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -34,14 +36,20 @@ def check_scores(scores: ArrayLike, membership: ArrayLike) -> tuple[Floats, Bool
     return values, members
 
 
-def check_mask(mask: ArrayLike, n: int, name: str) -> Bools:
-    """A boolean (n,) array, or an error that names it."""
+def check_booleans(mask: ArrayLike, name: str) -> Bools:
+    """A boolean array of any shape, or an error that names it."""
     values = np.asarray(mask)
     if values.dtype != np.bool_:
         raise InputError(
             f"The {name} must be true or false for each record, got {values.dtype}: compare it "
             f"with the value that means true"
         )
+    return values
+
+
+def check_mask(mask: ArrayLike, n: int, name: str) -> Bools:
+    """A boolean (n,) array, or an error that names it."""
+    values = check_booleans(mask, name)
     if values.shape != (n,):
         raise InputError(f"The {name} has shape {values.shape}, but there are {n} scores")
     return values
@@ -54,7 +62,7 @@ def unit_codes(unit: ArrayLike | None, membership: Bools) -> Codes | None:
     ids = np.asarray(unit)
     if ids.shape != membership.shape:
         raise InputError(f"The unit has shape {ids.shape}, but there are {len(membership)} scores")
-    names, codes = np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)
+    names, codes = numbered_ids(ids)
     straddling = split_units(codes, membership)
     if straddling.any():
         raise InputError(
@@ -62,6 +70,12 @@ def unit_codes(unit: ArrayLike | None, membership: Bools) -> Codes | None:
             f"keep all its rows on one side"
         )
     return codes
+
+
+def numbered_ids(ids: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
+    """The different ids in order, and the place of each id (n,) among them."""
+    names, codes = np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)
+    return names, codes
 
 
 def split_units(codes: Codes, mask: Bools) -> Bools:

@@ -163,7 +163,9 @@ def _dask_client(workers: int | None, address: str | None) -> Iterator[Any]:
             where = _deaf_to_interrupts(lambda: _local_cluster(workers or cpu_count()))
             stack.push(_closing(where))
         try:
-            client = Client(where, timeout=CONNECTING, set_as_default=False)
+            client = _patiently(
+                lambda: Client(where, timeout=CONNECTING, set_as_default=False), AssertionError
+            )
         except (OSError, ValueError) as error:
             raise InputError(
                 f"There is no Dask scheduler at {address!r} ({type(error).__name__}); start one "
@@ -171,6 +173,17 @@ def _dask_client(workers: int | None, address: str | None) -> Iterator[Any]:
             ) from error
         stack.push(_closing(client))
         yield client
+
+
+def _patiently(call: Callable[[], T], failure: type[Exception], times: int = 3) -> T:
+    """Call this again where it fails so: Dask asserts that a thread of its own began within 10 s.
+
+    On a machine that is busy with other things it may not have.
+    """
+    for _ in range(times - 1):
+        with suppress(failure):
+            return call()
+    return call()
 
 
 def _local_cluster(workers: int) -> Any:
@@ -203,9 +216,11 @@ def _ending_children() -> Iterator[None]:
 def _told_less() -> Iterator[None]:
     """Dask says nothing of what it mends itself, and after Ctrl-C nothing of what was on its way.
 
-    That still comes while this process ends, so that its logs stay silent.
+    That still comes while this process ends, so that its logs stay silent. Any part of Dask may
+    have something to say then, and some have a level of their own.
     """
-    names = ("asyncio", "distributed.client", "tornado.application")
+    parts = [name for name in logging.root.manager.loggerDict if name.startswith("distributed.")]
+    names = ("asyncio", "distributed", "tornado.application", *parts)
     logs = [logging.getLogger(name) for name in names]
     levels = [log.level for log in logs]
     try:

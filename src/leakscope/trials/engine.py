@@ -281,8 +281,8 @@ def _work_through(
     stored = all(job.store.has(key, [MODEL]) for chunk in chunks for key in chunk.keys)
     with watch.telling("observing" if stored else "training", width, progress):
         # Several at a time, as long as all workers get their share: one is written while the next
-        # is trained.
-        size = max(1, len(chunks) // (SHARES * width))
+        # is trained. One worker gets all.
+        size = len(chunks) if width == 1 else max(1, len(chunks) // (SHARES * width))
         parts = [chunks[start : start + size] for start in range(0, len(chunks), size)]
         told: list[list[Finished]] = call(delayed(work)(job, part, records) for part in parts)
     finished = [one for part in told for one in part]

@@ -1,14 +1,28 @@
-"""Models as bytes: the same bytes for the same model, whichever process trained it."""
+"""Models as bytes: the same bytes for the same model, whichever process trained it.
+
+The bytes are a pickle whose arrays stand after it: they are most of a model, and are written from
+where they are instead of being copied into the pickle first. How long each part is comes before
+all of them::
+
+    number of parts, length of each     little-endian 64-bit integers
+    pickle, array, array, ...
+"""
 
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from io import BytesIO
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from leakscope.protocols import Model
+
+# The parts of a packed model, in the order in which they are written.
+Packed = Sequence[bytes | memoryview]
+LENGTH = np.dtype("<u8")
 
 # Texts, sets, and the types of arrays, of which numpy has a class each.
 WRITTEN_OTHERWISE = frozenset(
@@ -16,19 +30,28 @@ WRITTEN_OTHERWISE = frozenset(
 )
 
 
-def pack(model: Model) -> memoryview | None:
-    """A model for the store; None for one that cannot be written, such as of a notebook's class."""
-    file = BytesIO()
+def pack(model: Model) -> Packed | None:
+    """A model for the store; None for one that cannot be written, such as of a notebook's class.
+
+    The arrays are still those of the model: write them before it is changed.
+    """
+    file, arrays = BytesIO(), list[pickle.PickleBuffer]()
     try:
-        _Pickler(file, protocol=5).dump(model)
+        _Pickler(file, arrays).dump(model)
     except Exception:  # whatever a part of it raises that is not made to be written
         return None
-    return file.getbuffer()
+    parts = [file.getbuffer(), *(array.raw() for array in arrays)]
+    return [np.array([len(parts), *map(len, parts)], LENGTH).tobytes(), *parts]
 
 
-def unpack(data: bytes | memoryview) -> Model:
+def unpack(data: bytes) -> Model:
     """The model that was packed. Unpickling can run code: the store gives out one's own alone."""
-    model: Model = _Unpickler(BytesIO(data)).load()
+    (number,) = np.frombuffer(data, LENGTH, 1).tolist()
+    lengths = np.frombuffer(data, LENGTH, number, LENGTH.itemsize).tolist()
+    ends = accumulate(lengths, initial=(1 + number) * LENGTH.itemsize)
+    # Each array gets memory of its own, which it may write to.
+    pickled, *arrays = (bytearray(data[start:end]) for start, end in pairwise(ends))
+    model: Model = _Unpickler(BytesIO(pickled), buffers=arrays).load()
     return model
 
 
@@ -40,8 +63,8 @@ class _Pickler(pickle.Pickler):
     of a set of texts differs from process to process.
     """
 
-    def __init__(self, file: BytesIO, protocol: int) -> None:
-        super().__init__(file, protocol)
+    def __init__(self, file: BytesIO, arrays: list[pickle.PickleBuffer]) -> None:
+        super().__init__(file, protocol=5, buffer_callback=arrays.append)
         self._first: dict[Any, Any] = {}
 
     def persistent_id(self, part: Any) -> Any:

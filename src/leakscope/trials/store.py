@@ -2,7 +2,7 @@
 
 A model has a folder named by its key::
 
-    KEY/model.bin           the model, packed by its recipe
+    KEY/model.bin           the model, as packing.py writes it
     KEY/margin-1f0c….npy    what a channel shows of every record, (n, w)
     KEY/done.json           its key, and the checksums of those files
 
@@ -18,7 +18,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -40,6 +40,9 @@ OWN_FILE = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
 # No room: on the disk, in the quota, or for a file of this size.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+# Bytes to collect before they are written: a model may have hundreds of small arrays.
+AT_ONCE = 1 << 20
 
 # The name of a file to its checksum.
 Digests = dict[str, str]
@@ -66,6 +69,11 @@ class Store:
     def has(self, key: str, names: Iterable[str]) -> bool:
         """Whether a model is finished with these files."""
         return self.listed(key).keys() >= set(names)
+
+    def begun(self) -> set[str]:
+        """The keys of the models of which there may be something."""
+        with os.scandir(self.folder) as entries:
+            return {entry.name for entry in entries}
 
     def sound(self, key: str, name: str) -> bool:
         """Whether a file is listed, is there, and is what was written."""
@@ -94,9 +102,9 @@ class Store:
             return None
         return data if self.listed(key).get(MODEL) == hashlib.sha256(data).hexdigest() else None
 
-    def write_model(self, key: str, data: bytes | memoryview) -> Digests:
+    def write_model(self, key: str, parts: Sequence[bytes | memoryview]) -> Digests:
         """Write a packed model that nobody else may read or write."""
-        return {MODEL: self._write(self.path(key, MODEL), data, private=True)}
+        return {MODEL: self._write(self.path(key, MODEL), *parts, private=True)}
 
     def write_observations(self, key: str, name: str, seen: Floats) -> Digests:
         """Write what a channel shows, (n, w)."""
@@ -172,21 +180,25 @@ class Store:
         done = {"schema": SCHEMA, "key": key, "files": dict(sorted(files.items()))}
         self._write(self.path(key, DONE), _json(done))
 
-    def _write(self, path: Path, data: bytes | memoryview, *, private: bool = False) -> str:
+    def _write(self, path: Path, *parts: bytes | memoryview, private: bool = False) -> str:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(path, data, private=private)
+            _write_atomically(path, parts, private=private)
         except OSError as error:
             raise _refused(error, self.folder) from error
-        return hashlib.sha256(data).hexdigest()
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part)
+        return digest.hexdigest()
 
 
-def _write_atomically(path: Path, data: bytes | memoryview, *, private: bool) -> None:
+def _write_atomically(path: Path, parts: Iterable[bytes | memoryview], *, private: bool) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb") as file:
-            file.write(data)
+        opened = os.open(temporary, flags, 0o600 if private else 0o666)
+        with os.fdopen(opened, "wb", buffering=AT_ONCE) as file:
+            file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -32,8 +32,11 @@ class Watch:
     def finished(self) -> int:
         """How many models of the whole design are finished."""
         store = self._job.store
+        begun = store.begun()  # one look instead of one for every model that is still to come
         self._unfinished = [
-            (key, names) for key, names in self._unfinished if not store.has(key, names)
+            (key, names)
+            for key, names in self._unfinished
+            if key not in begun or not store.has(key, names)
         ]
         return self._job.models - len(self._unfinished)
 
@@ -53,7 +56,7 @@ class Watch:
         """Tell how many are finished until the context ends, and how long all will take.
 
         That is known as soon as one is. The longer a model takes, the rarer are the looks: on a
-        shared file system each asks for as many files as there are models.
+        shared file system each is a question to another machine.
         """
         models, before, begun = self._job.models, self.finished(), time.monotonic()
         missing, over = models - before, threading.Event()

@@ -19,7 +19,7 @@ from leakscope.models.aligned import aligned
 from leakscope.models.answers import first_line
 from leakscope.protocols import Channel, Floats, Labels, Model, Recipe
 from leakscope.records import Records
-from leakscope.trials.packing import pack, unpack
+from leakscope.trials.packing import Packed, pack, unpack
 from leakscope.trials.store import MODEL, Digests, Store
 
 # A model that took so many seconds to train is written before it is observed, not after.
@@ -86,18 +86,16 @@ def work(job: Job, chunks: Sequence[Chunk], records: Records) -> list[Finished]:
 
 @dataclass(frozen=True)
 class Writing:
-    """A chunk on its way into the store.
+    """A chunk on its way into the store: what to tell of it once it is there."""
 
-    writing: the number of each model, whether it could be kept so far, and whether after that.
-    """
-
-    unusable: tuple[int, ...] = ()
-    writing: tuple[tuple[int, bool, Future[bool]], ...] = ()
+    told: Finished = Finished()
+    writing: tuple[Future[None], ...] = ()
 
     def written(self) -> Finished:
         """What to tell of it, or the error that stopped its writing."""
-        kept = [(number, one.result() and before) for number, before, one in self.writing]
-        return Finished(self.unusable, tuple(number for number, here in kept if not here))
+        for one in self.writing:
+            one.result()
+        return self.told
 
 
 def _worked(job: Job, chunk: Chunk, records: Records, writer: ThreadPoolExecutor) -> Writing:
@@ -120,19 +118,23 @@ def _worked(job: Job, chunk: Chunk, records: Records, writer: ThreadPoolExecutor
         for place, model in zip(pending, stored, strict=True)
         if model is None and job.store.has(chunk.keys[place], [MODEL])
     )
-    writing = []
+    writing, unkept = [], []
     for place, model in zip(pending, models, strict=True):
-        key, first = chunk.keys[place], keep and long
-        kept = _keep(job.store, key, model) if first else True
+        key, number = chunk.keys[place], chunk.numbers[place]
+        # Here and not by the writer: both would hold Python's lock, and wait for each other.
+        packed = pack(model) if keep else None
+        if keep and packed is None:
+            unkept.append(number)
+        if long:
+            _keep(job.store, key, packed)
+            packed = None
         try:
             seen = _observed(job, chunk, place, model, records)
         except ModelError:
-            if keep and not first:  # it is trained all the same
-                _keep(job.store, key, model)
+            _keep(job.store, key, packed)  # it is trained all the same
             raise
-        rest = writer.submit(_write, job.store, key, model, seen, keep=keep and not first)
-        writing.append((chunk.numbers[place], kept, rest))
-    return Writing(unusable, tuple(writing))
+        writing.append(writer.submit(_write, job.store, key, packed, seen))
+    return Writing(Finished(unusable, tuple(unkept)), tuple(writing))
 
 
 def _fetched(store: Store, key: str) -> Model | None:
@@ -165,22 +167,20 @@ def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
     return models
 
 
-def _keep(store: Store, key: str, model: Model) -> bool:
-    """Write a model and list it, if it can be written."""
-    packed = pack(model)
+def _keep(store: Store, key: str, packed: Packed | None) -> None:
+    """Write a packed model and list it, if there is one."""
     if packed is not None:
         store.finish(key, store.write_model(key, packed))
-    return packed is not None
 
 
-def _write(store: Store, key: str, model: Model, seen: Mapping[str, Floats], *, keep: bool) -> bool:
-    """Write what is seen of a model, after the model if it is to be kept; whether it could be."""
-    kept = not keep or _keep(store, key, model)
-    written: Digests = {}
-    for name, values in seen.items():
-        written |= store.write_observations(key, name, values)
-    store.finish(key, written)
-    return kept
+def _write(store: Store, key: str, packed: Packed | None, seen: Mapping[str, Floats]) -> None:
+    """Write a packed model, if there is one, and what is seen of it; then list them."""
+    written: Digests = {} if packed is None else store.write_model(key, packed)
+    try:
+        for name, values in seen.items():
+            written |= store.write_observations(key, name, values)
+    finally:
+        store.finish(key, written)  # where the disk is full, the model at least
 
 
 def _observed(
