@@ -55,23 +55,26 @@ def undisturbed(
 def test_killed_at_twenty_moments(
     tmp_path: Path, start: Start, bytes_of: BytesOf, unsound: Unsound, undisturbed: Any
 ) -> None:
-    store, words = tmp_path / "store", ("seconds=0.03",)
+    # So slow that twenty runs which are soon killed do not finish all models.
+    store, words = tmp_path / "store", ("seconds=0.2",)
     rng = np.random.default_rng(7)
     before, in_the_middle = None, 0
     for kill in range(20):
         already = finished(store)
         command = start(store, "workers=2", *words)
-        # While it starts, or somewhere in its first few models.
-        more = int(rng.integers(0, 5))
-        wait_for_models(store, min(already + more, MODELS))
-        time.sleep(float(rng.uniform(0, 0.05 if more else 2.0)))
-        in_the_middle += command.process.poll() is None and already < finished(store) < MODELS
-        command.signal(signal.SIGKILL, group=kill % 2 == 0)
-        command.process.wait()
-        assert unsound(store) == []
         # The workers of a leader that was killed alone go on while the next run begins.
+        time.sleep(0.2)
         if before is not None:
             before.clean()
+        # While it starts, or somewhere in its first few models.
+        more = int(rng.integers(0, 3))
+        wait_for_models(store, min(already + more, MODELS))
+        time.sleep(float(rng.uniform(0, 0.2 if more else 2.0)))
+        in_the_middle += command.process.poll() is None and already < finished(store) < MODELS
+        if command.process.poll() is None:
+            command.signal(signal.SIGKILL, group=kill % 2 == 0)
+        command.process.wait()
+        assert unsound(store) == []
         before = command
     assert in_the_middle >= 12
     assert start(store, "workers=2", *words).end() == (0, "")
