@@ -7,7 +7,17 @@ import pytest
 
 import leakscope
 
-PACKAGES = {"attacks", "channels", "errors", "metrics", "models", "trials"}
+PACKAGES = {
+    "attacks",
+    "channels",
+    "defenses",
+    "errors",
+    "exact",
+    "leakage",
+    "metrics",
+    "models",
+    "trials",
+}
 
 
 @pytest.mark.parametrize("name", leakscope.__all__)

@@ -23,7 +23,10 @@ __all__ = [
     "audit",
     "audit_predictions",
     "channels",
+    "defenses",
     "errors",
+    "exact",
+    "leakage",
     "load_dataset",
     "metrics",
     "models",
@@ -32,7 +35,17 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from leakscope import attacks, channels, errors, metrics, models, trials
+    from leakscope import (
+        attacks,
+        channels,
+        defenses,
+        errors,
+        exact,
+        leakage,
+        metrics,
+        models,
+        trials,
+    )
     from leakscope.auditing import audit, audit_predictions
     from leakscope.datasets import load_dataset
     from leakscope.errors import LeakscopeError

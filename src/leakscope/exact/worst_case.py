@@ -1,0 +1,174 @@
+"""The worst case for each record of a ridge regression, with intervals: Rényi leakage and ε.
+
+The models are those of ``ridge_leakage``; here each record is measured again without each group of
+draws, which for a whole population would be too much to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leakscope.errors import InputError
+from leakscope.exact.bases import Indices, draw_members, solve_bases
+from leakscope.exact.checks import checked_population, checked_records, magnitude, whole_number
+from leakscope.exact.jackknife import ends, interval_of_largest, root_ends
+from leakscope.exact.moments import Accumulator, Release
+from leakscope.exact.renyi import Gaussians, epsilon_leakage, largest_orders, renyi_leakage
+from leakscope.metrics.gaussian import max_divergence
+from leakscope.metrics.intervals import Interval, finite, tail_of
+from leakscope.protocols import Floats
+
+GROUPS = 20  # of draws, for the delete-group jackknife, as in ridge_leakage
+
+_CHUNK = 256  # records at a time
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCase:
+    """Rényi leakage of r records with intervals for the error of finite draws.
+
+    orders (k,). renyi (r, k): the larger of both directions. epsilon (r,): what ln of the
+    likelihood ratio exceeds with probability ``delta`` at the most, either way. The replicates,
+    (r, k, G) and (r, G), leave out each group of draws. largest_order (r,): α*. max_divergence
+    (r,): the largest ln ratio there is in favour of the record, infinite for most. If the records
+    were chosen for their leakage, take another seed here: the largest of many estimates is too
+    large.
+    """
+
+    records: Indices
+    orders: tuple[float, ...]
+    delta: float
+    renyi: Floats
+    epsilon: Floats
+    largest_order: Floats = field(repr=False)
+    max_divergence: Floats = field(repr=False)
+    renyi_replicates: Floats = field(repr=False)
+    epsilon_replicates: Floats = field(repr=False)
+    confidence: float = 0.95
+
+    @cached_property
+    def renyi_ends(self) -> tuple[Floats, Floats]:
+        """The lower and upper ends of renyi, (r, k) each; 0 to infinity where undecided."""
+        return root_ends(self.renyi, self.renyi_replicates, tail_of(self.confidence))
+
+    @cached_property
+    def epsilon_ends(self) -> tuple[Floats, Floats]:
+        """The lower and upper ends of epsilon, (r,) each."""
+        return ends(self.epsilon, self.epsilon_replicates, tail_of(self.confidence))
+
+    @property
+    def largest_epsilon(self) -> Interval:
+        """That of the record of whom most is told: what can be promised to all of them."""
+        tail = tail_of(self.confidence) / len(self.records)
+        lows, _ = ends(self.epsilon, self.epsilon_replicates, tail)
+        return interval_of_largest(self.epsilon, lows, self.epsilon_ends[1])
+
+    @property
+    def bounded(self) -> int:
+        """Of how many records no model tells more than a finite max_divergence."""
+        return int(np.isfinite(self.max_divergence).sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON: a row per record."""
+        lows, highs = self.renyi_ends
+        rows = [
+            {
+                "record": int(record),
+                "epsilon": _interval(self.epsilon[i], *(end[i] for end in self.epsilon_ends)),
+                "largest_order": finite(float(self.largest_order[i])),
+                "max_divergence": finite(float(self.max_divergence[i])),
+                "renyi": [
+                    {"order": order, **_interval(self.renyi[i, j], lows[i, j], highs[i, j])}
+                    for j, order in enumerate(self.orders)
+                ],
+            }
+            for i, record in enumerate(self.records)
+        ]
+        return {
+            "delta": self.delta,
+            "largest_epsilon": self.largest_epsilon.to_dict(),
+            "bounded": self.bounded,
+            "records": rows,
+        }
+
+
+def ridge_worst_case(
+    X: ArrayLike,
+    y: ArrayLike,
+    n: int,
+    l2: float = 0.0,
+    noise: float = 0.0,
+    grid: float | None = None,
+    draws: int = 1000,
+    *,
+    records: ArrayLike | None = None,
+    orders: Sequence[float] = (2.0, 8.0),
+    delta: float = 1e-5,
+    seed: int = 0,
+) -> WorstCase:
+    """The worst case of a ridge regression for some records, with intervals.
+
+    The options are those of ``ridge_leakage``, and the same seed and draws give the same models.
+    """
+    features, targets = checked_population(X, y)
+    size, p = features.shape
+    whole_number("n", n, 1, size - 1)
+    whole_number("draws", draws, 2 * GROUPS)
+    whole_number("seed", seed, 0)
+    magnitude("l2", l2)
+    magnitude("noise", noise)
+    if grid is not None:
+        magnitude("grid", grid, above=True)
+    asked = checked_records(records, size)
+    members = draw_members(size, n, draws, seed)
+    edges = [draws * g // GROUPS for g in range(GROUPS + 1)]
+    groups = tuple(slice(start, end) for start, end in pairwise(edges))
+    release = Release(noise, grid)
+    accumulator = Accumulator.of(solve_bases(features, targets, members, l2), groups, release)
+    parts = []
+    for start in range(0, len(asked), _CHUNK):
+        chunk = asked[start : start + _CHUNK]
+        kept = np.stack([(members != record).all(axis=1) for record in chunk])
+        if kept.sum(axis=1).min() < p + 2 + -(-draws // GROUPS):
+            raise InputError(
+                f"Some record is left out of {kept.sum(axis=1).min()} of {draws} draws, too few "
+                f"for {p} parameters; take more draws or a smaller n"
+            )
+        sums1, sums0 = accumulator.sums(features[chunk], targets[chunk], kept)
+        gaussians = (*sums1.gaussians(release.variance), *sums0.gaussians(release.variance))
+        parts.append(_measured(gaussians, orders, delta))
+    renyi, epsilon, top, most = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+    return WorstCase(
+        records=asked,
+        orders=tuple(float(order) for order in orders),
+        delta=delta,
+        renyi=renyi[:, 0],
+        epsilon=epsilon[:, 0],
+        largest_order=top,
+        max_divergence=most,
+        renyi_replicates=np.moveaxis(renyi[:, 1:], 1, 2),
+        epsilon_replicates=epsilon[:, 1:],
+    )
+
+
+def _measured(gaussians: Gaussians, orders: Sequence[float], delta: float) -> tuple[Floats, ...]:
+    """For Gaussians (r, 1 + G, …): renyi (r, 1 + G, k), epsilon (r, 1 + G), α* and D_∞ (r,)."""
+    renyi = np.stack([renyi_leakage(gaussians, order) for order in orders], axis=-1)
+    mean1, cov1, mean0, cov0 = (part[:, 0] for part in gaussians)
+    return (
+        renyi,
+        epsilon_leakage(gaussians, delta),
+        largest_orders((mean1, cov1, mean0, cov0)),
+        np.asarray(max_divergence(mean1, cov1, mean0, cov0)),
+    )
+
+
+def _interval(value: float, low: float, high: float) -> dict[str, float | None]:
+    return Interval(float(value), float(low), float(high)).to_dict()
