@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from leakscope.evidence import Evidence
 from leakscope.models import Remembering, as_model
 from leakscope.models.predictions import SavedPredictions
-from leakscope.protocols import BOTH, Attack, Floats, Model, Task
+from leakscope.protocols import BOTH, Attack, Channel, Defense, Floats, Model, Recipe, Task
 
 X = np.arange(8.0).reshape(4, 2)
 Y = np.array([0, 0, 1, 1])
@@ -50,3 +50,16 @@ def test_an_attack_needs_no_threshold_and_no_knowledge_of_its_own() -> None:
 
     assert Mine().threshold(cast(Evidence, None)) is None
     assert Mine().knowledge == "none"
+
+
+def test_a_defense_leaves_alone_what_it_does_not_wrap_and_promises_nothing() -> None:
+    @dataclass(frozen=True)
+    class Mine(Defense):
+        name: ClassVar[str] = "mine"
+        paper: ClassVar[str] = ""
+        example: ClassVar[str] = "mine:1"
+
+    recipe, channel = cast(Recipe, object()), cast(Channel, object())
+    assert Mine().wrap_recipe(recipe) is recipe
+    assert Mine().wrap_channel(channel) is channel
+    assert Mine().budget(recipe, 10) is None

@@ -1,6 +1,6 @@
-"""What a model, a channel, an attack and a recipe must offer: the walls of the house.
+"""What a model, a channel, an attack, a recipe and a defense must offer: the walls of the house.
 
-Shapes: n records, k classes, w the width of a channel, m shadow models.
+Shapes: n records, k classes, w the width of a channel, m shadow models, p parameters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Bools = NDArray[np.bool_]
 Labels = NDArray[Any]
 
 # What a model can be asked for, and what a channel can need of it.
-Ability = Literal["labels", "probabilities", "loss", "queries"]
+Ability = Literal["labels", "probabilities", "loss", "queries", "parameters"]
 
 # What an attack knows of who was a member, beyond what it sees through its channel.
 Knowledge = Literal[
@@ -56,9 +56,9 @@ class Stack(Protocol):
 class Model(Protocol):
     """A trained model.
 
-    ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, and
-    whether it answers for features it has not been asked about before (``queries``; saved
-    predictions do not).
+    ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, whether it
+    answers for features it has not been asked about before (``queries``; saved predictions do
+    not), and its ``parameters``, if it is a ParametricModel.
     """
 
     name: str
@@ -83,8 +83,29 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class ParametricModel(Model, Protocol):
+    """A model that is a vector of numbers, where ``abilities`` has ``parameters``."""
+
+    def parameters(self) -> Floats:
+        """The parameter vector, (p,), in an order that is the same for all models of a recipe."""
+        ...
+
+
+@runtime_checkable
+class AdjustableModel(ParametricModel, Protocol):
+    """A model that can be had with other parameters, such as those that are released."""
+
+    def with_parameters(self, vector: Floats) -> Model:
+        """The same model with these parameters (p,), and nothing else left of its training."""
+        ...
+
+
 class Channel(Protocol):
-    """What the adversary sees of a model. Options are fields of a frozen dataclass."""
+    """What the adversary sees of a model. Options are fields of a frozen dataclass.
+
+    ``scope``: whether it shows something of each record, or one thing of the whole model.
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
@@ -93,11 +114,11 @@ class Channel(Protocol):
     scope: ClassVar[Literal["record", "model"]] = "record"
 
     def width(self, model: Model) -> int:
-        """How many numbers an observation of one record has."""
+        """How many numbers an observation of one record, or of the model, has."""
         ...
 
     def observe(self, model: Model, records: Records) -> Floats:
-        """What is seen of each record, (n, w)."""
+        """What is seen of each record, (n, w); of the model as a whole, (1, w)."""
         ...
 
 
@@ -135,10 +156,40 @@ class Recipe(Protocol):
     """
 
     name: str
-    together: ClassVar[int] = 1
+    together: int = 1
 
     def fit_many(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
     ) -> list[Model]:
         """One model per row of roles (m, n), trained on the records whose role is 1."""
         ...
+
+
+class Defense(Protocol):
+    """What is done against an adversary: around a recipe, or around a channel.
+
+    One that works in training or on the trained model leaves channels alone, one that works on
+    what is shown leaves recipes alone. Two combine by wrapping: what one has wrapped is a recipe
+    (a channel) like any other, and keeps what it wraps as its ``recipe`` (``channel``), so that a
+    third can see what was done before. ``example``: how it is written in a list of defenses, its
+    name and after a colon its first option.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    example: ClassVar[str]
+
+    def wrap_recipe(self, recipe: Recipe) -> Recipe:
+        """A recipe of defended models."""
+        return recipe
+
+    def wrap_channel(self, channel: Channel) -> Channel:
+        """A channel that shows less."""
+        return channel
+
+    def budget(self, recipe: Recipe, n: int) -> tuple[float, float] | None:
+        """The (ε, δ) of differential privacy that a model of n records then has; None: no promise.
+
+        recipe: the one that is defended, as it was before.
+        """
+        return None

@@ -1,4 +1,4 @@
-"""What there is: attacks, channels, data sets, models and recipes, registered where they stand.
+"""What there is: attacks, channels, defenses and more, registered where they stand.
 
 An entry's name, paper and one-line summary come from the thing itself, so the command line, the
 report, the documentation and the contract tests list it with no other edit.
@@ -21,6 +21,8 @@ HOMES = {
     "attack": "leakscope.attacks",
     "channel": "leakscope.channels",
     "dataset": "leakscope.datasets",
+    "defense": "leakscope.defenses",
+    "experiment": "leakscope.papers",
     "model": "leakscope.models",
     "recipe": "leakscope.recipes",
 }

@@ -20,6 +20,7 @@ from leakscope.registry import entries, lookup
     [
         ("attacks", "attack", {"channel", "knowledge", "tasks", "shadows", "on_request"}),
         ("channels", "channel", {"tasks", "needs", "scope"}),
+        ("defenses", "defense", {"example"}),
         ("recipes", "recipe", set()),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscope.errors import ModelError
 from leakscope.trials.table import Keeper, StoredStack, Trials
 
 
@@ -107,6 +108,19 @@ def test_no_code_is_run_from_a_file(tmp_path: Path) -> None:
     np.save(tmp_path / "0.npy", np.array([[{}]], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match="Python objects"):
         StoredStack([tmp_path / "0.npy"])[0]
+
+
+def test_models_of_another_size_are_never_read_as_if_they_were_of_one(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.npy" for number in range(4)]
+    for file, size in zip(files, (7, 7, 8, 7), strict=True):
+        np.save(file, np.arange(size, dtype=np.float64)[None])
+    assert StoredStack(files[:2]).shape == (2, 1, 7)
+    said = (
+        r"Model 2 \(counting from 0\) shows numbers of shape \(1, 8\) where model 0 shows \(1, 7\)"
+    )
+    for ask in (lambda stack: stack.shape, lambda stack: stack[3], np.asarray):
+        with pytest.raises(ModelError, match=said):
+            ask(StoredStack(files))
 
 
 def limited(code: str, environment: dict[str, str]) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -219,6 +219,23 @@ def test_a_channel_that_shows_no_numbers(tmp_path: Path, shows: Any, said: str) 
     assert said in str(caught.value)
     # What was trained is kept, so that mending the channel needs no training.
     assert list(job.store.listed("key0")) == [MODEL]
+
+
+class Whole(Strange):
+    """A channel that shows something of the model as a whole."""
+
+    scope: ClassVar[Literal["record", "model"]] = "model"
+
+
+def test_a_channel_of_the_whole_model_shows_one_row(tmp_path: Path) -> None:
+    channel = Whole()
+    job = job_of(tmp_path, channels={"whole.npy": channel})
+    object.__setattr__(channel, "shows", np.zeros((40, 1)))
+    with pytest.raises(ModelError, match=r"shape \(40, 1\), .* a finite row for the model is"):
+        work(job, chunk_of(wanted=["whole.npy"]), RECORDS)
+    object.__setattr__(channel, "shows", np.arange(3.0)[None])
+    work(job, chunk_of(wanted=["whole.npy"]), RECORDS)
+    np.testing.assert_array_equal(np.load(job.store.path("key0", "whole.npy")), [[0, 1, 2]])
 
 
 def test_classes_that_no_column_is_there_for(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The commands that say what there is: data sets, attacks, channels, recipes."""
+"""The commands that say what there is: data sets, attacks, channels, defenses, recipes."""
 
 from __future__ import annotations
 
@@ -63,6 +63,17 @@ def channels_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
     }
     rows = _registered("channel", ("tasks", "needs", "scope"))
     _show(ctx.ensure_object(Session), rows, headings, as_json)
+
+
+def defenses_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
+    """List the defenses: what can be done about leakage, and how each is written."""
+    headings = {
+        "name": "defense",
+        "example": "such as",
+        "summary": "what it is",
+        "paper": "paper",
+    }
+    _show(ctx.ensure_object(Session), _registered("defense", ("example",)), headings, as_json)
 
 
 def recipes_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:

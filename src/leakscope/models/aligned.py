@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import ModelError
 from leakscope.models.answers import class_numbers
+from leakscope.models.parameters import parameters_of
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Floats, Labels, Model
 from leakscope.records.checks import listed, shown
@@ -51,6 +52,8 @@ class _Aligned:
         self.classes: Labels | None = classes
         self.name, self.task = model.name, model.task
         self.abilities = model.abilities
+        if len(columns) < len(classes):
+            self.abilities -= {"parameters"}  # fewer than those of models that know all classes
 
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
@@ -69,3 +72,14 @@ class _Aligned:
     def loss(self, X: Any, y: Labels) -> Floats:
         """The log-loss of each record, (n,)."""
         return log_loss(self.predict_proba(X), class_numbers(self, y))
+
+    def parameters(self) -> Floats:
+        """The parameter vector, (p,), where the model knows all of the classes."""
+        assert self.classes is not None
+        if len(self._columns) < len(self.classes):
+            raise ModelError(
+                f"{self.name} was trained without {len(self.classes) - len(self._columns)} of the "
+                f"{len(self.classes)} classes and has other parameters than models of all of them; "
+                "train each model on records of every class"
+            )
+        return parameters_of(self._model)

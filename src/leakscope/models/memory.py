@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leakscope.models.answers import class_numbers, squared_error
+from leakscope.models.parameters import parameters_of
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Floats, Labels, Model
 
@@ -44,6 +45,10 @@ class Remembering:
         if self.task == "regression":
             return squared_error(self.predict(X), y, self.name)
         return log_loss(self.predict_proba(X), class_numbers(self, y))
+
+    def parameters(self) -> Floats:
+        """The parameter vector, (p,), of a model that has one."""
+        return parameters_of(self._model)
 
 
 def _locked(answer: Labels) -> Labels:

@@ -20,6 +20,7 @@ from leakscope.models.answers import (
     first_line,
     squared_error,
 )
+from leakscope.models.parameters import has_parameters, parameters, with_parameters
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Ability, Floats, Labels, Task
 from leakscope.records.checks import holds_numbers
@@ -42,6 +43,8 @@ class SklearnModel:
                 abilities |= {"probabilities", "loss"}
         else:
             abilities.add("loss")
+        if has_parameters(estimator):
+            abilities.add("parameters")
         self.abilities = frozenset(abilities)
 
     @staticmethod
@@ -100,6 +103,14 @@ class SklearnModel:
         if self.task == "regression":
             return squared_error(self.predict(X), y, self.name)
         return log_loss(self.predict_proba(X), class_numbers(self, y))
+
+    def parameters(self) -> Floats:
+        """The parameter vector, (p,): coefficients, then intercepts."""
+        return parameters(self.estimator)
+
+    def with_parameters(self, vector: Floats) -> SklearnModel:
+        """The same model with other parameters (p,), and nothing else left of its training."""
+        return SklearnModel(with_parameters(self.estimator, vector))
 
     def _ask(self, method: str, X: Any) -> Any:
         try:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.errors import ModelError
 from leakscope.protocols import Bools, Floats, Stack
 
 
@@ -28,6 +29,8 @@ class Keeper:
 @dataclass(frozen=True, eq=False)
 class StoredStack:
     """Observations of m models, (m, n, w), one file each, mapped into memory where they are read.
+
+    Of a channel whose scope is the model, n is 1: what is seen is of no record in particular.
 
     A file is open only while it is read: a thousand models need no thousand open files.
     """
@@ -87,6 +90,15 @@ class StoredStack:
     def _layout(self) -> tuple[int, tuple[int, ...]]:
         """Where the numbers begin in each file, and their shape (n, w), from the first of them."""
         first = np.load(self.files[0], mmap_mode="r", allow_pickle=False)
+        expected = first.offset + first.nbytes
+        for model, file in enumerate(self.files):
+            if file.stat().st_size != expected:
+                shape = np.load(file, mmap_mode="r", allow_pickle=False).shape
+                raise ModelError(
+                    f"Model {model} (counting from 0) shows numbers of shape {shape} where model "
+                    f"0 shows {first.shape}; use a recipe whose models are of one size on any "
+                    "records, with tables encoded before they are divided"
+                )
         return first.offset, first.shape
 
     def _open(self, model: int) -> Floats:
@@ -99,8 +111,9 @@ class StoredStack:
 class Trials:
     """Many models of one recipe: the table every attack and every measure is folded from.
 
-    roles (m, n): 0 left out, 1 member, 2 reference; observations: by channel (m, n, w); seeds: one
-    per model. folder: where they are stored; a temporary one lasts as long as the table.
+    roles (m, n): 0 left out, 1 member, 2 reference; observations: by channel (m, n, w), or
+    (m, 1, w) where it shows something of the whole model; seeds: one per model. folder: where they
+    are stored; a temporary one lasts as long as the table.
     """
 
     roles: NDArray[np.int8]

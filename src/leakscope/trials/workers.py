@@ -200,11 +200,14 @@ def _observed(
             raise ModelError(
                 f"The {channel.name} channel cannot be observed on {which}: {_said(error)}"
             ) from error
-        if values.ndim != 2 or len(values) != len(records) or not np.isfinite(values).all():
+        whole = getattr(channel, "scope", Channel.scope) == "model"
+        rows = 1 if whole else len(records)
+        if values.ndim != 2 or len(values) != rows or not np.isfinite(values).all():
+            each = "the model" if whole else f"each of the {rows} records"
             raise ModelError(
                 f"The {channel.name} channel shows numbers of shape {values.shape}, "
                 f"{int((~np.isfinite(values)).sum())} not finite, of {which}; a finite row for "
-                f"each of the {len(records)} records is needed"
+                f"{each} is needed"
             )
         seen[name] = values
     return seen

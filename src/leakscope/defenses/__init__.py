@@ -1,0 +1,45 @@
+"""What would stop an adversary: defenses that wrap a recipe or a channel."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from leakscope.errors import InputError
+from leakscope.registry import lookup
+
+if TYPE_CHECKING:
+    from leakscope.defenses.noise import OutputPerturbation
+    from leakscope.leakage.mechanism import gaussian_sigma
+    from leakscope.protocols import Defense
+
+__all__ = ["OutputPerturbation", "as_defense", "gaussian_sigma"]
+
+
+def as_defense(thing: Defense | str) -> Defense:
+    """A defense as it is, or as it is written: ``noise:0.1`` is its name and its first option."""
+    if not isinstance(thing, str):
+        return thing
+    name, _, text = thing.partition(":")
+    found = lookup("defense", name).thing
+    options = {fields(found)[0].name: _number(text, thing, found.example)} if text else {}
+    made: Defense = found(**options)
+    return made
+
+
+def _number(text: str, written: str, example: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"The defense {written!r} has no number after its colon; write it like {example!r}"
+        ) from None
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    homes = {"OutputPerturbation": "defenses.noise", "gaussian_sigma": "leakage.mechanism"}
+    if name not in homes:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"leakscope.{homes[name]}"), name)

@@ -1,0 +1,136 @@
+"""What every registered defense must hold to."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.defenses import as_defense
+from leakscope.protocols import Model
+from leakscope.recipes import as_recipe
+from leakscope.recipes.fingerprint import fingerprint
+from leakscope.records import Records
+from leakscope.registry import entries, lookup
+from leakscope.trials import random_halves, run_trials
+
+DEFENSES = [as_defense(entry.thing.example) for entry in entries("defense")]
+CHANNELS = [entry.thing() for entry in entries("channel")]
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(80, 4))
+RECORDS = Records(X, (X[:, 0] + rng.normal(size=80) > 0).astype(int))
+ROLES = random_halves(80, 4, seed=0)
+SEEDS = [3, 1, 4, 15]
+
+
+@pytest.fixture(params=DEFENSES, ids=str)
+def defense(request):
+    return request.param
+
+
+def plain():
+    return as_recipe(LogisticRegression(), "plain")
+
+
+def answers(recipe):
+    models = recipe.fit_many(RECORDS, ROLES, SEEDS)
+    assert all(isinstance(model, Model) for model in models)
+    return np.stack([model.predict_proba(X) for model in models])
+
+
+def other(defense):
+    """The same defense with its first option doubled."""
+    option = fields(defense)[0].name
+    return replace(defense, **{option: 2 * getattr(defense, option)})
+
+
+def test_says_what_it_is(defense):
+    assert defense.paper
+    assert defense.example.partition(":")[0] == defense.name
+    assert str(defense) == defense.example
+    assert lookup("defense", defense.name).thing is type(defense)
+    assert type(defense).__doc__.partition("\n")[0].endswith(".")
+
+
+def test_changes_recipes_or_channels_and_leaves_the_others_alone(defense):
+    recipe = plain()
+    wraps_recipes = defense.wrap_recipe(recipe) is not recipe
+    wrapped = [channel for channel in CHANNELS if defense.wrap_channel(channel) is not channel]
+    assert wraps_recipes != bool(wrapped)
+
+
+def test_a_wrapped_recipe_trains_as_many_models_and_says_what_it_wraps(defense):
+    recipe = defense.wrap_recipe(plain())
+    assert answers(recipe).shape == (4, 80, 2)
+    assert recipe.together >= 1
+    if defense.wrap_recipe(recipe) is not recipe:
+        assert fingerprint(recipe.recipe) == fingerprint(plain())
+        assert defense.name in recipe.name
+        assert "plain" in recipe.name
+
+
+def test_the_same_seed_gives_the_same_models_whatever_their_company(defense):
+    recipe = defense.wrap_recipe(plain())
+    together = answers(recipe)
+    np.testing.assert_array_equal(together, answers(recipe))
+    if recipe.together == 1:
+        alone = recipe.fit_many(RECORDS, ROLES[2:3], SEEDS[2:3])[0]
+        np.testing.assert_array_equal(together[2], alone.predict_proba(X))
+
+
+def test_the_global_state_of_chance_is_left_alone(defense):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    answers(defense.wrap_recipe(plain()))
+    np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_it_can_be_sent_to_a_worker(defense):
+    recipe = defense.wrap_recipe(plain())
+    again = pickle.loads(pickle.dumps(recipe))
+    assert fingerprint(again) == fingerprint(recipe)
+    np.testing.assert_array_equal(answers(again), answers(recipe))
+    assert pickle.loads(pickle.dumps(defense)) == defense
+
+
+def test_the_fingerprint_changes_with_the_defense_and_its_options(defense):
+    wrapped = [one.wrap_recipe(plain()) for one in (defense, other(defense))]
+    channels = [one.wrap_channel(CHANNELS[0]) for one in (defense, other(defense))]
+    prints = {fingerprint((plain(), CHANNELS[0]))}
+    prints |= {fingerprint(pair) for pair in zip(wrapped, channels, strict=True)}
+    assert len(prints) == 3
+
+
+def test_trials_never_take_a_plain_model_for_a_defended_one(defense, tmp_path):
+    def seen(*defenses):
+        recipe, channel = plain(), lookup("channel", "margin").thing()
+        for one in defenses:
+            recipe, channel = one.wrap_recipe(recipe), one.wrap_channel(channel)
+        return run_trials(recipe, RECORDS, ROLES, [channel], store=tmp_path, workers=1).observations
+
+    first, second, third = seen(), seen(defense), seen(other(defense))
+    assert not np.array_equal(first["margin"], second["margin"])
+    assert not np.array_equal(second["margin"], third["margin"])
+    np.testing.assert_array_equal(seen()["margin"], first["margin"])
+    np.testing.assert_array_equal(seen(defense)["margin"], second["margin"])
+
+
+@pytest.mark.parametrize(("inner", "outer"), list(product(DEFENSES, DEFENSES)), ids=str)
+def test_two_combine_by_wrapping(inner, outer):
+    once = inner.wrap_recipe(plain())
+    both = outer.wrap_recipe(once)
+    assert answers(both).shape == (4, 80, 2)
+    if both is not once:
+        assert not np.array_equal(answers(both), answers(once))
+
+
+def test_a_budget_is_two_numbers_or_no_promise(defense):
+    found = defense.budget(plain(), 40)
+    if found is not None:
+        epsilon, delta = found
+        assert epsilon >= 0
+        assert 0 <= delta < 1

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+import leakscope as ls
+from leakscope.defenses import as_defense
+from leakscope.errors import InputError, UnknownNameError
+
+
+def test_the_written_form() -> None:
+    defense = as_defense("noise:0.25")
+    assert defense == ls.defenses.OutputPerturbation(sigma=0.25)
+    assert str(defense) == "noise:0.25"
+    assert as_defense(defense) is defense
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("noise:much", "The defense 'noise:much' has no number after its colon; write it like"),
+        ("noise", "either sigma or epsilon"),
+        ("noise:-1", "sigma must be above 0"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(written: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        as_defense(written)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'noise'"):
+        as_defense("noice:1")
+
+
+def test_public_names_are_there() -> None:
+    assert all(hasattr(ls.defenses, name) for name in ls.defenses.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'dampening'"):
+        _ = ls.defenses.dampening
