@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
 from leakscope.auditing.battery import choose_attacks, silent
-from leakscope.auditing.shadows import Shadowing, train_shadows
+from leakscope.auditing.shadows import Dealing, Shadowing, train_shadows
 from leakscope.errors import InputError
 from leakscope.models import as_model
 from leakscope.recipes import as_recipe, recipe_of
@@ -201,8 +201,7 @@ def test_rows_of_one_person_stay_together_in_every_shadow_model():
         Shadowing(as_recipe(DecisionTreeClassifier()), 6, workers=1),
         model,
         records,
-        membership,
-        blocks,
+        Dealing(blocks, membership, 6),
         choose_attacks(["lira"], None)[0],
         seed=0,
         progress=silent,

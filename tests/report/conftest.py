@@ -249,13 +249,39 @@ def poison(value: Any, texts: Iterator[str]) -> Any:
     return next(texts) if isinstance(value, str) else value
 
 
+def make_leakage() -> list[dict[str, Any]]:
+    """Four measures of leakage, one of them without an interval."""
+    null = {"mean": -0.029, "high": -0.012, "p_value": 0.02, "permutations": 49}
+    figures = {
+        "output_mutual_information": (0.112, 0.099, 0.125, 0.464, 0.437, 0.489, 0.0),
+        "output_divergence": (0.76, 0.71, 0.81, 0.436, 0.421, 0.45, 0.113),
+        "output_advantage": (0.344, 0.322, 0.365, 0.344, 0.322, 0.365, 0.009),
+        "parameter_rho_kl": (0.1, None, None, 0.158, None, None, None),
+    }
+    keys = ("value", "low", "high", "bound", "bound_low", "bound_high", "null_bound")
+    return [
+        {
+            "measure": measure, "channel": "margin", "models": 32, "null": dict(null),
+            "note": f"What {measure} is: a lower bound on what the parameters tell.",
+            "groups": [
+                {"group": "sex", "value": value, "n": 1300,
+                 "mean": {"value": 0.2, "low": 0.15, "high": None}, "null": dict(null)}
+                for value in ("Female", "Male")
+            ],
+            "best_attack": {"attack": "lira", "advantage": interval(0.377, 0.04, -1, 1)},
+            **dict(zip(keys, values, strict=True)),
+        }
+        for measure, values in figures.items()
+    ]  # fmt: skip
+
+
 def make_full_report() -> dict[str, Any]:
     """A report in which every part is there."""
     full = make_report("leaks")
     full["disclosures"] = [
         {"extraction": "x", "recovered": 3, "bound": None, "queries": 10, "groups": [{"a": "b"}]}
     ]
-    full["leakage"] = [{"measure": "x", "value": 0.1, "low": 0.0, "high": None, "bound": 0.3}]
+    full["leakage"] = make_leakage()
     full["controls"][0]["passed"] = False
     full["trials"] = {
         "recipe": "forest", "models": 4, "members": 1987,
@@ -278,6 +304,12 @@ def report(request: pytest.FixtureRequest) -> dict[str, Any]:
 def leak() -> dict[str, Any]:
     """A report of a leak."""
     return make_report("leaks")
+
+
+@pytest.fixture
+def leakage() -> list[dict[str, Any]]:
+    """The part of a report about leakage."""
+    return make_leakage()
 
 
 @pytest.fixture(name="make_report")

@@ -92,7 +92,7 @@ def test_hostile_text_is_shown_as_it_is(
 def test_the_figures_of_a_page_are_well_formed_and_share_no_name(mixed: dict[str, Any]) -> None:
     html = Report(mixed).to_html()
     figures = re.findall(r"<svg xmlns.*?</svg>", html, flags=re.DOTALL)
-    assert len(figures) == 6
+    assert len(figures) == 8
     for one in figures:
         ElementTree.fromstring(one)
     page = Page(html)
@@ -241,12 +241,43 @@ def test_later_parts_of_the_report_are_shown_once_there(leak: dict[str, Any]) ->
             "groups": [],
         }
     ]
-    leak["leakage"] = [
-        {"measure": "mutual information", "value": 0.02, "low": 0.01, "high": 0.03, "bound": 0.2}
-    ]
     text = Page(render(leak)).text
     assert "self-reveal 1,234 0.5 unknown" in text
-    assert "mutual information 0.02 0.01 to 0.03 0.2" in text
+
+
+def test_leakage_stands_after_the_attacks_with_a_picture_and_what_it_does_not_say(
+    leak: dict[str, Any], leakage: list[dict[str, Any]]
+) -> None:
+    assert "Information leakage" not in render(leak)
+    leak["leakage"] = leakage
+    html = render(leak)
+    page = Page(html)
+    assert sections(html).index("Information leakage") == 1 + sections(html).index(
+        "Who is most at risk"
+    )
+    for piece in (
+        "on average 0.112 nats of the 0.693 that would settle it (95% interval 0.099 to 0.125)",
+        "The surest attack on this model, lira, achieved 0.377 (0.337 to 0.417).",
+        "not about this one model",
+        "What output_divergence is: a lower bound on what the parameters tell.",
+        "0.760 nats 0.710 to 0.810 −0.029 p 0.020 0.436 0.421 to 0.450",
+        "Divergence of the parameters",
+        "Mutual information within each group of records.",
+        "Female 1,300 0.200 interval unknown −0.029 p 0.020",
+        "What 32 models made like this one tell of a record",
+    ):
+        assert piece in page.text, piece
+    assert html.count('id="leakage-figure-title"') == html.count('id="leakage-narrow-title"') == 1
+    # Without outcomes there is still what the shadow models tell.
+    leak["outcomes"], leak["verdict"]["attack"] = [], None
+    assert 'id="leakage-figure-title"' in render(leak | {"verdict": leak["verdict"]})
+
+
+def test_leakage_without_groups_has_one_table(
+    leak: dict[str, Any], leakage: list[dict[str, Any]]
+) -> None:
+    leak["leakage"] = [one | {"groups": []} for one in leakage]
+    assert "within each group of records" not in render(leak)
 
 
 def test_too_many_groups_for_a_picture_are_in_the_table(leak: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import matplotlib
 import pytest
 
-from leakscope.report.plots import Row, forest, histogram, roc
+from leakscope.report.plots import Allowed, Row, forest, histogram, leakage, roc
 from leakscope.report.svg import canvas, finish
 from leakscope.report.words import clean, shorten
 
@@ -178,3 +178,37 @@ def test_a_curve_promises_no_rate_that_no_threshold_gives(leak: dict[str, Any]) 
     assert len(points) == 3
     assert points[0][1] == points[1][1] > points[2][1]
     assert points[0][0] < points[1][0] == points[2][0]
+
+
+BEST = {"attack": "lira", "advantage": {"value": 0.3, "low": -0.1, "high": 0.4}}
+
+
+def test_leakage_and_the_best_attack_share_one_axis() -> None:
+    rows = [
+        Allowed("Information", {"value": 0.5, "low": 0.4, "high": 0.6}, 0.1),
+        Allowed("Divergence", {"value": 1.0, "low": None, "high": None}, None),
+    ]
+    for narrow in (False, True):
+        svg = leakage(rows, BEST, "l", narrow=narrow)
+        assert elements(svg) <= DRAWN
+        assert {"allowed by: Information", "allowed by: Divergence", "achieved: lira"} <= set(
+            texts(svg)
+        )
+        assert {"0.0", "0.2", "1.0"} <= set(texts(svg))
+        assert "Information 0.500 (0.400 to 0.600), by chance up to 0.100" in title(svg)
+        assert "Divergence 1.000 (interval unknown), by chance up to unknown" in title(svg)
+        assert "lira, achieves 0.300 (−0.100 to 0.400)" in title(svg)
+    # A tick for what shuffling gives, at a tenth of the axis from 0 to 1.
+    (path,) = re.findall(r'd="([^"]*)"[^>]*stroke: var\(--soft[^>]*stroke-width: 2.4', svg)
+    places = [float(one) for one in re.findall(r"([\d.]+) [\d.]+", path)]
+    left, right = 12, 360 - 16
+    place = left + (right - left) * (0.1 + 0.12) / (1.02 + 0.12)
+    assert places == pytest.approx([place, place], abs=0.01)
+
+
+def test_leakage_can_be_drawn_without_an_attack(hostile_texts: tuple[str, ...]) -> None:
+    known = {"value": 0.5, "low": 0.4, "high": 0.6}
+    svg = leakage([Allowed(text, known, 0.0) for text in hostile_texts], None, "l")
+    assert elements(svg) <= DRAWN
+    assert all(clean(text) in title(svg) for text in hostile_texts)
+    assert "attack" not in title(svg).replace(clean(" ".join(hostile_texts)), "")

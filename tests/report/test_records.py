@@ -24,6 +24,22 @@ def test_columns_stand_in_the_documented_order(table: RecordTable) -> None:
     assert len(table) == 3
 
 
+def test_leakage_stands_before_the_flag_and_keeps_its_name() -> None:
+    table = RecordTable.from_parts(
+        row=[0],
+        side=["member"],
+        label=["a"],
+        groups={"leakage_nats": [5]},
+        scores={"loss": [0.5]},
+        leakage=[-0.03],
+        vulnerable=[False],
+    )
+    assert read(table) == [
+        ["row", "side", "label", "leakage_nats_", "score_loss", "leakage_nats", "vulnerable"],
+        ["0", "member", "a", "5", "0.5", "-0.03", "no"],
+    ]
+
+
 def test_scores_come_back_to_the_last_bit() -> None:
     values = np.random.default_rng(0).standard_normal(200)
     back = [float(row[0]) for row in read(RecordTable({"score": values}))[1:]]

@@ -66,6 +66,39 @@ def test_what_is_saved_obeys(leak: dict[str, Any], tmp_path: Path) -> None:
     check(json.loads((tmp_path / "report.json").read_text("utf-8")))
 
 
+def test_leakage_obeys(leak: dict[str, Any], leakage: list[dict[str, Any]]) -> None:
+    leak["leakage"] = leakage
+    check(leak)
+    leak["leakage"][0]["best_attack"] = None
+    check(leak)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("extra", 1),
+        ("bound", 1.2),
+        ("bound_low", -0.1),
+        ("null_bound", "none"),
+        ("null.p_value", 2),
+        ("null.extra", 0),
+        ("null.permutations", 0),
+        ("groups.0.n", 0),
+        ("groups.0.mean", 0.1),
+        ("best_attack", "lira"),
+        ("best_attack.advantage.value", 2),
+        ("models", 0),
+        ("note", None),
+    ],
+)
+def test_leakage_that_breaks_the_contract_is_refused(
+    leak: dict[str, Any], leakage: list[dict[str, Any]], path: str, value: Any
+) -> None:
+    leak["leakage"] = leakage
+    with pytest.raises(jsonschema.ValidationError):
+        check(changed(leak, f"leakage.0.{path}", value))
+
+
 def changed(report: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     *way, last = path.split(".")
     part: Any = report

@@ -96,3 +96,15 @@ def test_nothing_is_printed_of_what_is_empty(leak: dict[str, Any], empty: str) -
     assert heading in shown(leak)
     leak[empty] = []
     assert heading not in shown(leak)
+
+
+def test_leakage_is_one_line(leak: dict[str, Any], leakage: list[dict[str, Any]]) -> None:
+    assert "Information leakage" not in shown(leak)
+    leak["leakage"] = leakage
+    line = (
+        "Information leakage mutual information: 0.112 nats (0.099 to 0.125), by chance −0.029; "
+        "allows an advantage of 0.464"
+    )
+    assert f"{line}, where lira has 0.377 on this model" in flat(shown(leak))
+    leak["leakage"][0]["best_attack"] = None
+    assert f"{line} Not run" in flat(shown(leak))

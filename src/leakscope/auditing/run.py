@@ -16,8 +16,9 @@ import leakscope
 from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
 from leakscope.auditing.doors import missing_values
 from leakscope.auditing.judging import judge_battery, vulnerable
+from leakscope.auditing.leakage import Leaks, measure_leakage
 from leakscope.auditing.settings import Settings
-from leakscope.auditing.shadows import Shadowing, describe_trials, train_shadows
+from leakscope.auditing.shadows import Dealing, Shadowing, describe_trials, train_shadows
 from leakscope.auditing.target import describe_target, target_control, unit_counts
 from leakscope.auditing.verdict import adjust, decide
 from leakscope.controls import Control
@@ -62,6 +63,7 @@ class Found:
     outcomes: list[Outcome] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     trials: Trials | None = None
+    leaks: Leaks = field(default_factory=Leaks)
 
 
 def run_audit(
@@ -117,15 +119,15 @@ def run_audit(
         "controls": [control.to_dict() for control in controls],
         "outcomes": [outcome.to_dict() for outcome in found.outcomes],
         "disclosures": [],
-        "leakage": [],
-        "not_run": _reasons(not_run | found.battery.not_run | found.unjudged),
+        "leakage": found.leaks.entries,
+        "not_run": _reasons(not_run | found.battery.not_run | found.unjudged | found.leaks.not_run),
         "verdict": asdict(verdict),
         "cost": {
             "models": 1 if found.trials is None else 1 + len(found.trials),
             "seconds": round(time.monotonic() - started, 3),
         },
     }
-    return Report(report, _table(subject, found.battery, verdict))
+    return Report(report, _table(subject, found, verdict))
 
 
 def _attacked(
@@ -144,17 +146,11 @@ def _attacked(
     side.
     """
     records, membership, seed = subject.records, subject.membership, settings.seed
-    trials = None
+    trials, leaks = None, Leaks()
     if shadowing is not None:
+        dealing = Dealing(blocks, membership, shadowing.models)
         trials = train_shadows(
-            shadowing,
-            subject.model,
-            records,
-            membership,
-            blocks,
-            attacks,
-            seed=seed,
-            progress=progress,
+            shadowing, subject.model, records, dealing, attacks, seed=seed, progress=progress
         )
     with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
         battery = run_battery(
@@ -178,7 +174,18 @@ def _attacked(
         randomized=coins,
         delta=settings.delta,
     )
-    return Found(battery, unjudged, adjust(judged), controls, trials)
+    if trials is not None:
+        leaks = measure_leakage(
+            trials,
+            dealing,
+            subject.model,
+            records,
+            subject.clusters,
+            judged,
+            seed=seed,
+            progress=progress,
+        )
+    return Found(battery, unjudged, adjust(judged), controls, trials, leaks)
 
 
 def _overlap(model: Model, members: Records, nonmembers: Records, limit: float) -> Overlap | None:
@@ -279,8 +286,9 @@ def _reasons(not_run: dict[str, str]) -> list[dict[str, str]]:
     return [{"attack": name, "reason": reason} for name, reason in sorted(not_run.items())]
 
 
-def _table(subject: Subject, battery: Battery, verdict: Verdict) -> RecordTable:
+def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
     """One line per record, as the user gave them: members first."""
+    battery, nats = found.battery, found.leaks.records
     flagged = np.zeros_like(subject.membership)
     if verdict.level == "leaks" and verdict.attack is not None:
         flagged = vulnerable(battery.shots[verdict.attack].scores, subject.membership)
@@ -293,5 +301,6 @@ def _table(subject: Subject, battery: Battery, verdict: Verdict) -> RecordTable:
         groups=records.groups,
         unit=None if records.unit is None else (subject.unit or "unit", records.unit),
         scores={name: shot.scores[order] for name, shot in battery.shots.items()},
+        leakage=None if nats is None else nats[order],
         vulnerable=flagged[order],
     )

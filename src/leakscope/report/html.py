@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from leakscope.report import advice, findings, plots, words
+from leakscope.report import advice, findings, information, plots, words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,6 +37,9 @@ def render(report: Mapping[str, Any]) -> str:
             groups=_by_column(strongest["groups"]) if strongest else [],
             controls=[advice.control(one) for one in report["controls"]],
             facts=findings.facts(report),
+            leakage=[_measure(one) for one in report["leakage"]],
+            leakage_words=information.in_words(report["leakage"]),
+            leakage_groups=_by_column(report["leakage"][0]["groups"]) if report["leakage"] else [],
             figures=_figures(report, strongest),
         )
         + "\n"
@@ -45,10 +48,44 @@ def render(report: Mapping[str, Any]) -> str:
 
 def _figures(report: Mapping[str, Any], strongest: Mapping[str, Any] | None) -> dict[str, Any]:
     """The figures there is something to draw for, as markup that is safe to insert."""
-    if strongest is None:
-        return {}
     from markupsafe import Markup
 
+    drawn = _leakage_figures(report["leakage"])
+    if strongest is not None:
+        drawn |= _attack_figures(report, strongest)
+    # matplotlib's writer and ElementTree have escaped what came from data.
+    return {name: Markup(svg) for name, svg in drawn.items()}
+
+
+def _leakage_figures(leakage: list[Any]) -> dict[str, str]:
+    """What leaks and what the best attack achieves, for a page and for a phone."""
+    if not leakage:
+        return {}
+    rows = [
+        plots.Allowed(information.name(one), information.bound(one), one["null_bound"])
+        for one in leakage
+    ]
+    best = leakage[0]["best_attack"]
+    return {
+        "leakage": plots.leakage(rows, best, "leakage-figure"),
+        "leakage_narrow": plots.leakage(rows, best, "leakage-narrow", narrow=True),
+    }
+
+
+def _measure(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """One measure as the table shows it."""
+    return {
+        "name": information.name(entry),
+        "note": entry["note"],
+        "value": information.amount(entry, entry["value"]),
+        "interval": words.span(entry),
+        "chance": entry["null"]["mean"],
+        "p_value": entry["null"]["p_value"],
+        "bound": information.bound(entry),
+    }
+
+
+def _attack_figures(report: Mapping[str, Any], strongest: Mapping[str, Any]) -> dict[str, str]:
     outcomes, limit = report["outcomes"], report["verdict"]["limit"]
     drawn = _forests(_attack_rows(outcomes, strongest), limit, "attacks", "by attack")
     if strongest["curve"]["fpr"]:
@@ -58,8 +95,7 @@ def _figures(report: Mapping[str, Any], strongest: Mapping[str, Any] | None) -> 
     rows = _group_rows(strongest["groups"])
     if 0 < len(rows) <= MOST_ROWS:
         drawn |= _forests(rows, limit, "groups", "by group")
-    # matplotlib's writer and ElementTree have escaped what came from data.
-    return {name: Markup(svg) for name, svg in drawn.items()}
+    return drawn
 
 
 def _forests(rows: list[plots.Row], limit: float, name: str, subject: str) -> dict[str, str]:

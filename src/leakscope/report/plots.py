@@ -212,3 +212,66 @@ def _forest_interval(axes: Axes, at: float, row: Row) -> None:
     if low is not None and high is not None:
         axes.plot([low, high], [at, at], color=colour, lw=2.6 if row.strong else 1.6)
     axes.plot(row.interval["value"], at, "D" if row.strong else "o", color=colour, ms=6)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """One measure of leakage: the advantage it allows, and what shuffled membership would allow."""
+
+    label: str
+    interval: Mapping[str, Any]
+    null: float | None
+
+
+def leakage(
+    rows: Sequence[Allowed], best: Mapping[str, Any] | None, name: str, narrow: bool = False
+) -> str:
+    """What each measure of leakage allows, and what the best attack achieves, from 0 to 1."""
+    lines = [Row(f"allowed by: {row.label}", row.interval) for row in rows]
+    if best is not None:
+        lines.append(Row(f"achieved: {best['attack']}", best["advantage"], strong=True))
+    lowest = min([0.0, *(line.interval["low"] or 0.0 for line in lines if line.interval)])
+    width, left, step = (360, 12, 40) if narrow else (560, 252, 28)
+    with canvas(width, step * len(lines) + 56, left, bottom=46, top=10, right=16) as (figure, axes):
+        axes.set(xlim=(min(-0.02, lowest - 0.02), 1.02), ylim=(len(lines) - 0.4, -0.6))
+        if not narrow:  # there names stand where it would pass
+            axes.plot([0, 0], axes.get_ylim(), color=LINE, lw=1, zorder=1)
+        for at, line in enumerate(lines):
+            _leakage_label(axes, at, line, narrow)
+            place = at + 0.18 if narrow else at
+            if at < len(rows) and (null := rows[at].null) is not None:
+                axes.plot([null] * 2, [place - 0.24, place + 0.24], color=SOFT, lw=2.4, zorder=1)
+            _forest_interval(axes, place, line)
+        axes.set_yticks([])
+        axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel("advantage over guessing")
+        return finish(figure, name, _leakage_in_words(rows, best))
+
+
+def _leakage_label(axes: Axes, at: int, line: Row, narrow: bool) -> None:
+    axes.text(
+        0.0 if narrow else -0.02,
+        at - 0.22 if narrow else at,
+        shorten(line.label, 40),
+        ha="left" if narrow else "right",
+        va="center",
+        color=INK,
+        fontweight="bold" if line.strong else "normal",
+        transform=axes.get_yaxis_transform(),
+    )
+
+
+def _leakage_in_words(rows: Sequence[Allowed], best: Mapping[str, Any] | None) -> str:
+    parts = [
+        f"{row.label} {number(row.interval['value'])} ({span(row.interval)}), by chance up to "
+        f"{number(row.null)}"
+        for row in rows
+    ]
+    achieved = (
+        f" The surest attack on this model, {best['attack']}, achieves "
+        f"{number(best['advantage']['value'])} ({span(best['advantage'])})."
+        if best is not None
+        else ""
+    )
+    return f"The advantage that each measure of leakage allows: {'; '.join(parts)}.{achieved}"

@@ -50,14 +50,18 @@ class RecordTable:
         vulnerable: ArrayLike,
         groups: Mapping[str, ArrayLike] | None = None,
         unit: tuple[str, ArrayLike] | None = None,
+        leakage: ArrayLike | None = None,
     ) -> RecordTable:
         """The table from its parts, each (n,), with names that cannot clash.
 
         row: position in the user's own input, on its side; side: 'member' or 'nonmember';
-        unit: (name of the column, its values); vulnerable: true or false.
+        unit: (name of the column, its values); leakage: what models made the same way tell of the
+        record, in nats; vulnerable: true or false.
         """
         ours = {"row": row, "side": side, "label": label}
         last = {f"score_{attack}": values for attack, values in scores.items()}
+        if leakage is not None:
+            last["leakage_nats"] = leakage
         last["vulnerable"] = np.where(np.asarray(vulnerable, dtype=bool), "yes", "no")
         # A column of the user's may bear the name of one of ours: it gives way.
         theirs: dict[str, ArrayLike] = {}

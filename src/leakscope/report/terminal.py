@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leakscope.report.information import in_a_line
 from leakscope.report.words import (
     LEVELS,
     clean,
@@ -46,6 +47,7 @@ def print_summary(
     if report["outcomes"]:
         console.print(_attacks(report))
         _print_list(console, "Shadow models", _shadows(report))
+    _print_list(console, "Information leakage", in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
     _print_list(console, "Not run", [(one["attack"], one["reason"]) for one in report["not_run"]])
     if folder is not None:

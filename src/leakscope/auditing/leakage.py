@@ -1,0 +1,130 @@
+"""Leakage of the recipe, from the shadow models: what models made this way tell of each record.
+
+It stands beside the attacks and says another thing. An attack is one adversary against the one
+model that was audited; leakage is about all models made this way, on average, and about any
+adversary who sees the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from leakscope.auditing.battery import Progress
+from leakscope.auditing.shadows import (
+    LOSS,
+    MARGIN,
+    PARAMETERS,
+    Dealing,
+    ask_for,
+    why_no_parameters,
+)
+from leakscope.errors import LeakscopeError, NotApplicableError
+from leakscope.leakage.averaging import Leakage
+from leakscope.leakage.gaussian import parameter_leakage
+from leakscope.leakage.outputs import output_leakage
+from leakscope.leakage.plans import Design
+from leakscope.metrics.outcome import Outcome
+from leakscope.protocols import Bools, Floats, Model
+from leakscope.records import Records
+from leakscope.trials import Trials
+
+# Under these names the report says why a measure is missing.
+OUTPUTS, WEIGHTS = "output leakage", "parameter leakage"
+
+# Models with each record, and without it, that nearest neighbours need.
+FEWEST = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Leaks:
+    """What the report says of leakage, each record's share of it in nats (n,), what is missing."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    records: Floats | None = None
+    not_run: dict[str, str] = field(default_factory=dict)
+
+
+def measure_leakage(
+    trials: Trials,
+    dealing: Dealing,
+    model: Model,
+    records: Records,
+    clusters: NDArray[np.intp] | None,
+    outcomes: Sequence[Outcome],
+    *,
+    seed: int,
+    progress: Progress,
+) -> Leaks:
+    """Leakage through outputs and, where there are few enough, through parameters.
+
+    clusters (n,): records that count together. outcomes: what the attacks achieved on the audited
+    model, the surest first; the first stands beside each measure.
+    """
+    options: dict[str, Any] = {
+        "groups": records.groups,
+        "unit": clusters,
+        "seed": seed,
+        "design": _design(dealing),
+    }
+    membership = trials.membership
+    found: list[tuple[str, Leakage]] = []
+    information, not_run = None, {}
+    with threadpool_limits(limits=1):
+        progress("measuring leakage through outputs", 0, 2)
+        try:
+            channel = _channel(trials, dealing)
+            through = output_leakage(trials.observations[channel], membership, **options)
+            information = through.mutual_information.records
+            three = (through.mutual_information, through.divergence, through.advantage)
+            found += [(channel, one) for one in three]
+        except LeakscopeError as error:
+            not_run[OUTPUTS] = str(error)
+        progress("measuring leakage through parameters", 1, 2)
+        try:
+            if reason := why_no_parameters(model, records, dealing, seed):
+                raise NotApplicableError(reason)
+            parameters = trials.observations[PARAMETERS][:, 0]
+            found.append((PARAMETERS, parameter_leakage(parameters, membership, **options)))
+        except LeakscopeError as error:
+            not_run[WEIGHTS] = str(error)
+        progress("done", 2, 2)
+    return Leaks([_entry(*one, outcomes) for one in found], information, not_run)
+
+
+def _design(dealing: Dealing) -> Design:
+    """Shadow models are dealt like cards: those of one deck share few records, or all but few."""
+    middle = np.arange(dealing.models) + 0.5
+    together = np.floor(middle * dealing.smaller_share).astype(np.intp)
+
+    def draw(seed: int) -> Bools:
+        return np.asarray(dealing.deal(seed) == 1)
+
+    return Design(together, draw)
+
+
+def _channel(trials: Trials, dealing: Dealing) -> str:
+    """The number that is seen of each record: the log-odds of its true class, or its loss."""
+    channel = next((name for name in (MARGIN, LOSS) if name in trials.observations), None)
+    if channel is None:
+        raise NotApplicableError(
+            "It is measured on probabilities or losses, and the shadow models show neither."
+        )
+    if dealing.models_for(FEWEST) > dealing.models:
+        raise NotApplicableError(
+            f"It takes {FEWEST} shadow models with each record and {FEWEST} without; "
+            f"{ask_for(dealing.models_for(FEWEST))}."
+        )
+    return channel
+
+
+def _entry(channel: str, leakage: Leakage, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    best = None
+    if outcomes:
+        best = {"attack": outcomes[0].attack, "advantage": outcomes[0].advantage.to_dict()}
+    return {**leakage.to_dict(), "channel": channel, "best_attack": best}
