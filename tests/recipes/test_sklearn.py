@@ -38,7 +38,7 @@ TABLE = pd.DataFrame(
 )
 ROLES = (rng.random((3, N)) < 0.5).astype(np.int8) * rng.integers(1, 3, size=(3, N)).astype(np.int8)
 RECIPES = [entry.name for entry in entries("recipe")]
-NUMBERS = {"forest-regressor", "ridge"}
+NUMBERS = {"forest-regressor", "penalized-ridge", "ridge"}
 
 
 def records_for(name: str, X: Any = X) -> Records:
