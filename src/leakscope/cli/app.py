@@ -10,6 +10,7 @@ import leakscope
 from leakscope.cli import listings
 from leakscope.cli.audit import audit_command
 from leakscope.cli.options import options_from_fields
+from leakscope.cli.reproduce import reproduce_command
 
 app = typer.Typer(
     name="leakscope",
@@ -44,7 +45,9 @@ def leakscope_command(
 
 
 app.command("audit")(options_from_fields(audit_command))
+app.command("reproduce")(reproduce_command)
 app.command("datasets")(listings.datasets_command)
 app.command("attacks")(listings.attacks_command)
 app.command("channels")(listings.channels_command)
+app.command("defenses")(listings.defenses_command)
 app.command("recipes")(listings.recipes_command)

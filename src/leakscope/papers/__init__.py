@@ -1,0 +1,1 @@
+"""Figures and tables of the papers, computed again: rows beside the numbers in print."""

@@ -1,0 +1,101 @@
+"""What every figure and table of a paper keeps, whatever it shows."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakscope.papers import farokhi, farokhi_network, farokhi_ridge
+from leakscope.papers.experiment import Experiment, Setting
+from leakscope.papers.saving import save
+from leakscope.registry import entries, lookup
+
+FAROKHI = {
+    "rho_kl", "rho_kl_low", "rho_kl_high", "rho_mi", "rho_mi_balanced", "total_variation",
+    "advantage_bound", "advantage_median", "advantage_q1", "advantage_q3", "advantage_signed",
+}  # fmt: skip
+
+# The row keys that others read, where they are promised.
+KEYS = {
+    "farokhi-fig1": {"n", *FAROKHI},
+    "farokhi-fig2": {"n", *FAROKHI},
+    "farokhi-fig3": {"l2", *FAROKHI},
+    "farokhi-fig4": {"features", *FAROKHI},
+    "farokhi-fig5": {"sigma", *FAROKHI},
+}
+
+# What makes experiments so small that all of them take seconds: module, attribute, value.
+TINY: list[tuple[Any, str, Any]] = [
+    (farokhi_ridge, "SIZES", {"quick": farokhi_ridge.Size(20, 60, 20)}),
+    (farokhi, "SIZES", {"quick": farokhi_ridge.Size(20, 60, 20)}),
+    (farokhi, "SIZES_SWEPT", (10, 30)),
+    (farokhi, "PENALTIES", (0.0, 1.0)),
+    (farokhi, "FEATURES", (1, 2)),
+    (farokhi, "SIGMAS", (0.0, 10.0)),
+    (farokhi_network, "SIZES", {"quick": farokhi_network.Size(16, 2)}),
+    (farokhi_network, "SIZES_SWEPT", (12,)),
+    (farokhi_network, "STEPS", 20),
+]
+NAMES = [entry.name for entry in entries("experiment")]
+
+
+@cache
+def made(name: str) -> Experiment:
+    """The experiment at a tiny scale, computed once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, attribute, value in TINY:
+            patch.setattr(module, attribute, value)
+        experiment: Experiment = lookup("experiment", name).thing(Setting(workers=1))
+    return experiment
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_is(name: str) -> None:
+    entry, experiment = lookup("experiment", name), made(name)
+    assert experiment.experiment == name
+    assert entry.paper
+    assert entry.summary
+    assert experiment.paper.startswith(entry.paper)
+    assert set(experiment.to_dict()) == {
+        "experiment", "paper", "setup", "rows", "paper_rows", "notes",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_have_the_keys_that_others_read(name: str) -> None:
+    rows = made(name).rows
+    assert rows
+    for row in rows:
+        assert row.keys() == rows[0].keys()
+        assert row.keys() >= KEYS.get(name, set())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_plain_json_without_what_json_cannot_hold(name: str) -> None:
+    told = made(name).to_dict()
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_notes_are_sentences(name: str) -> None:
+    notes = made(name).notes
+    assert notes
+    assert len(set(notes)) == len(notes)
+    assert all(note.endswith(".") and "\n" not in note for note in notes)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_can_be_saved(name: str, tmp_path: Path) -> None:
+    paths = save(made(name), tmp_path)
+    assert [path.suffix for path in paths][:2] == [".json", ".csv"]
+    assert all(path.stem == name and path.stat().st_size > 0 for path in paths)
+    assert len(paths[1].read_text("utf-8").splitlines()) > len(made(name).rows)
+    assert (len(paths) == 3) is (made(name).draw is not None)
+
+
+def test_every_promised_figure_is_there() -> None:
+    assert set(KEYS) <= set(NAMES)
