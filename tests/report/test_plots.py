@@ -185,8 +185,8 @@ BEST = {"attack": "lira", "advantage": {"value": 0.3, "low": -0.1, "high": 0.4}}
 
 def test_leakage_and_the_best_attack_share_one_axis() -> None:
     rows = [
-        Allowed("Information", {"value": 0.5, "low": 0.4, "high": 0.6}, 0.1),
-        Allowed("Divergence", {"value": 1.0, "low": None, "high": None}, None),
+        Allowed("allowed by: Information", {"value": 0.5, "low": 0.4, "high": 0.6}, 0.1),
+        Allowed("allowed by: Divergence", {"value": 1.0, "low": None, "high": None}, None),
     ]
     for narrow in (False, True):
         svg = leakage(rows, BEST, "l", narrow=narrow)

@@ -84,7 +84,8 @@ class Leakage:
     shuffled membership gives each record on average. ``bound`` is the most that the advantage of
     an adversary who sees the same could be if the average were exactly right, ``bound_low`` and
     ``bound_high`` the same for the ends of its interval, and ``null_bound`` for the average that
-    one shuffle in twenty exceeds. ``note`` says what the measure is, and what it is a bound on.
+    one shuffle in twenty exceeds; NaN for an advantage that was reached, which limits nobody.
+    ``note`` says what the measure is, and what it is a bound on.
     """
 
     measure: str

@@ -61,15 +61,20 @@ def _leakage_figures(leakage: list[Any]) -> dict[str, str]:
     """What leaks and what the best attack achieves, for a page and for a phone."""
     if not leakage:
         return {}
-    rows = [
-        plots.Allowed(information.name(one), information.bound(one), one["null_bound"])
-        for one in leakage
-    ]
+    rows = [_in_the_figure(one) for one in leakage]
     best = leakage[0]["best_attack"]
     return {
         "leakage": plots.leakage(rows, best, "leakage-figure"),
         "leakage_narrow": plots.leakage(rows, best, "leakage-narrow", narrow=True),
     }
+
+
+def _in_the_figure(entry: Mapping[str, Any]) -> plots.Allowed:
+    """The advantage that a measure allows, or is."""
+    if information.reached(entry):
+        return plots.Allowed(f"reached: {information.name(entry)}", entry, entry["null"]["high"])
+    label = f"allowed by: {information.name(entry)}"
+    return plots.Allowed(label, information.bound(entry), entry["null_bound"])
 
 
 def _measure(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,7 +86,7 @@ def _measure(entry: Mapping[str, Any]) -> dict[str, Any]:
         "interval": words.span(entry),
         "chance": entry["null"]["mean"],
         "p_value": entry["null"]["p_value"],
-        "bound": information.bound(entry),
+        "bound": None if information.reached(entry) else information.bound(entry),
     }
 
 

@@ -44,6 +44,11 @@ def bound(entry: Json) -> dict[str, Any]:
     return {"value": entry["bound"], "low": entry["bound_low"], "high": entry["bound_high"]}
 
 
+def reached(entry: Json) -> bool:
+    """Whether the measure is an advantage that a rule reaches, and no limit for others."""
+    return bool(entry["measure"] == "output_advantage")
+
+
 def in_words(leakage: Sequence[Json]) -> list[str]:
     """What the first measure says, what it allows, and what must not be read into it."""
     if not leakage:

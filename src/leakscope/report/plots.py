@@ -216,7 +216,7 @@ def _forest_interval(axes: Axes, at: float, row: Row) -> None:
 
 @dataclass(frozen=True)
 class Allowed:
-    """One measure of leakage: the advantage it allows, and what shuffled membership would allow."""
+    """One measure of leakage: the advantage it allows or is, and the same by chance."""
 
     label: str
     interval: Mapping[str, Any]
@@ -227,7 +227,7 @@ def leakage(
     rows: Sequence[Allowed], best: Mapping[str, Any] | None, name: str, narrow: bool = False
 ) -> str:
     """What each measure of leakage allows, and what the best attack achieves, from 0 to 1."""
-    lines = [Row(f"allowed by: {row.label}", row.interval) for row in rows]
+    lines = [Row(row.label, row.interval) for row in rows]
     if best is not None:
         lines.append(Row(f"achieved: {best['attack']}", best["advantage"], strong=True))
     lowest = min([0.0, *(line.interval["low"] or 0.0 for line in lines if line.interval)])
@@ -274,4 +274,4 @@ def _leakage_in_words(rows: Sequence[Allowed], best: Mapping[str, Any] | None) -
         if best is not None
         else ""
     )
-    return f"The advantage that each measure of leakage allows: {'; '.join(parts)}.{achieved}"
+    return f"Advantages by measures of leakage: {'; '.join(parts)}.{achieved}"
