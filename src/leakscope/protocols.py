@@ -97,7 +97,7 @@ class AdjustableModel(ParametricModel, Protocol):
     """A model that can be had with other parameters, such as those that are released."""
 
     def with_parameters(self, vector: Floats) -> Model:
-        """The same model with these parameters (p,), and nothing else left of its training."""
+        """The same model with these parameters (p,), and no more of its training than it needs."""
         ...
 
 

@@ -73,7 +73,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(
     (tmp_path / "file").write_text("in the way")
     ran = run("audit", "--out", out)
     assert (ran.code, ran.stdout, calls) == (2, "", [])
-    assert ran.stderr.startswith(f"Error: The report cannot be saved in '{out}' (")
+    assert ran.stderr.startswith(f"Error: The results cannot be saved in '{out}' (")
     assert ran.stderr.count("\n") == 1
     assert names_in(tmp_path) == {"file"}
 
@@ -96,13 +96,13 @@ def test_a_result_that_cannot_be_saved_is_shown_all_the_same(
     run: Run, calls: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(place: Path, texts: object) -> None:
-        raise InputError(f"The report cannot be saved in {str(place)!r} (No space left on device)")
+        raise InputError(f"The results cannot be saved in {str(place)!r} (No space left on device)")
 
     monkeypatch.setattr("leakscope.report.build.write_together", full)
     ran = run("audit", "--dataset", "iris", "--recipe", "tree", "--out", "full", "--json")
     assert ran.code == 2
     assert ran.json["verdict"]
-    assert ran.stderr.splitlines()[-1].startswith("Error: The report cannot be saved in 'full'")
+    assert ran.stderr.splitlines()[-1].startswith("Error: The results cannot be saved in 'full'")
     ran = run("audit", "--dataset", "iris", "--recipe", "tree", "--out", "full")
     assert ran.code == 2
     assert "report.html" not in ran.stdout

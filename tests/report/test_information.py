@@ -43,7 +43,7 @@ def test_the_words_say_what_was_found_what_it_allows_and_what_it_does_not_say(
 
 
 def test_what_chance_explains_is_said_to_be_chance(leakage: list[dict[str, Any]]) -> None:
-    first = leakage[0] | {"value": -0.03, "best_attack": None}
+    first = leakage[0] | {"value": -0.03, "bound": None, "best_attack": None}
     first["null"]["p_value"] = 0.4
     found, allowed, _ = information.in_words([first])
     assert "tells no more than chance whether it was in" in found
@@ -51,6 +51,9 @@ def test_what_chance_explains_is_said_to_be_chance(leakage: list[dict[str, Any]]
         "An estimate below 0 stands for very little: from few models it errs downwards."
     )
     assert allowed == "So little cannot be turned into a bound on the advantage."
+    ((_, line),) = information.in_a_line([first])
+    assert line.startswith("−0.030 nats")
+    assert line.endswith("; too little for a bound on the advantage")
     # Another measure has no largest value to compare with.
     other = leakage[1] | {"null": first["null"] | {"p_value": None}}
     assert "on average 0.760 nats (95% interval" in information.in_words([other])[0]

@@ -84,7 +84,7 @@ def test_killed_at_twenty_moments(
 def test_a_dask_worker_killed_in_the_middle(
     tmp_path: Path, start: Start, cluster: Any, bytes_of: BytesOf, undisturbed: Any
 ) -> None:
-    store, words = tmp_path / "store", ("seconds=0.03",)
+    store, words = tmp_path / "store", ("seconds=0.2",)
     victim = cluster.add_worker()
     cluster.wait_for(3)
     command = start(store, "backend=dask", f"address={cluster.address}", *words)
@@ -103,7 +103,8 @@ def test_the_only_dask_worker_killed_and_another_goes_on(
     pytest.importorskip("distributed")
     from conftest import Cluster
 
-    store, words = tmp_path / "store", ("seconds=0.03",)
+    # So slow that another worker has started before all models are finished.
+    store, words = tmp_path / "store", ("seconds=0.2",)
     own = Cluster(tmp_path, environment)
     try:
         victim = own.add_worker()
@@ -230,7 +231,7 @@ def test_interrupted(
     }[where]
     if where == "cluster":
         options.append(f"address={request.getfixturevalue('cluster').address}")
-    store, words = tmp_path / "store", ("seconds=0.05", "models=32")
+    store, words = tmp_path / "store", ("seconds=0.1", "models=32")
     command = start(store, *options, *words)
     if where == "starting":
         wait_until((store / "manifest.json").exists)

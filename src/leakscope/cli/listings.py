@@ -35,7 +35,7 @@ def datasets_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
         "paper": "paper",
         "license": "license",
     }
-    _show(ctx.ensure_object(Session), rows, headings, as_json)
+    show_table(ctx.ensure_object(Session), rows, headings, as_json)
 
 
 def attacks_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
@@ -48,8 +48,8 @@ def attacks_command(ctx: typer.Context, as_json: Json = False, debug: Debug = Fa
         "summary": "what it is",
         "paper": "paper",
     }
-    rows = _registered("attack", ("channel", "knowledge", "tasks", "shadows", "on_request"))
-    _show(ctx.ensure_object(Session), rows, headings, as_json)
+    rows = registered("attack", ("channel", "knowledge", "tasks", "shadows", "on_request"))
+    show_table(ctx.ensure_object(Session), rows, headings, as_json)
 
 
 def channels_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
@@ -61,8 +61,8 @@ def channels_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
         "summary": "what it is",
         "paper": "paper",
     }
-    rows = _registered("channel", ("tasks", "needs", "scope"))
-    _show(ctx.ensure_object(Session), rows, headings, as_json)
+    rows = registered("channel", ("tasks", "needs", "scope"))
+    show_table(ctx.ensure_object(Session), rows, headings, as_json)
 
 
 def defenses_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
@@ -73,16 +73,16 @@ def defenses_command(ctx: typer.Context, as_json: Json = False, debug: Debug = F
         "summary": "what it is",
         "paper": "paper",
     }
-    _show(ctx.ensure_object(Session), _registered("defense", ("example",)), headings, as_json)
+    show_table(ctx.ensure_object(Session), registered("defense", ("example",)), headings, as_json)
 
 
 def recipes_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
     """List the recipes: the models that --recipe can train."""
     headings = {"name": "recipe", "summary": "what it makes"}
-    _show(ctx.ensure_object(Session), _registered("recipe", ()), headings, as_json)
+    show_table(ctx.ensure_object(Session), registered("recipe", ()), headings, as_json)
 
 
-def _registered(kind: str, attributes: Sequence[str]) -> list[Row]:
+def registered(kind: str, attributes: Sequence[str]) -> list[Row]:
     """What is registered, with these attributes of each thing; sets as sorted lists."""
     from leakscope.registry import entries
 
@@ -97,9 +97,10 @@ def _registered(kind: str, attributes: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _show(
+def show_table(
     session: Session, rows: Sequence[Row], headings: Mapping[str, str], as_json: bool
 ) -> None:
+    """Print rows as a table, or as JSON."""
     if as_json:
         print_json(rows)
         return

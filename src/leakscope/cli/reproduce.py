@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leakscope.cli.listings import UNBROKEN, _registered, _show
+from leakscope.cli.listings import UNBROKEN, registered, show_table
 from leakscope.cli.progress import showing_steps
 from leakscope.cli.session import Debug, Session, one_line, print_json
 from leakscope.errors import InputError
@@ -115,7 +115,7 @@ def _list(session: Session, name: str | None, as_json: bool) -> None:
     if name is not None:
         raise InputError(f"--list lists everything, and {name!r} is given beside it; leave one out")
     headings = {"name": "id", "summary": "what it shows", "paper": "paper"}
-    _show(session, _registered("experiment", ()), headings, as_json)
+    show_table(session, registered("experiment", ()), headings, as_json)
 
 
 def _print_experiment(

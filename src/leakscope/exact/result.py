@@ -131,7 +131,10 @@ class RidgeLeakage:
 
     @cached_property
     def total_variation(self) -> Floats:
-        """The advantage of the best adversary against each record at balanced priors, (r,)."""
+        """The advantage of the best adversary where models are as the fitted Gaussians, (r,).
+
+        Real models of a finite population without noise may tell all: see ``rho_kl``.
+        """
         return total_variation_integral(*self.gaussians).value
 
     @cached_property
@@ -175,8 +178,10 @@ class RidgeLeakage:
     ) -> Floats:
         """What ln of the likelihood ratio exceeds with probability delta at the most, (r,).
 
-        So sure of a record can an adversary become who knows both distributions. With "privacy",
-        the ε of (ε, δ)-differential privacy for this record among random others.
+        So sure of a record can an adversary become who knows both distributions, the fitted
+        Gaussians. With "privacy", no event is e^ε times as likely with the record than without,
+        but for delta: it is said of this record among random others and of the fit, and is not
+        differential privacy.
         """
         return epsilon_leakage(self.gaussians, delta, statement, direction)
 

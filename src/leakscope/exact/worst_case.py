@@ -65,7 +65,7 @@ class WorstCase:
 
     @property
     def largest_epsilon(self) -> Interval:
-        """That of the record of whom most is told: what can be promised to all of them."""
+        """That of the record of whom most is told, by the fitted Gaussians; no promise."""
         tail = tail_of(self.confidence) / len(self.records)
         lows, _ = ends(self.epsilon, self.epsilon_replicates, tail)
         return interval_of_largest(self.epsilon, lows, self.epsilon_ends[1])

@@ -84,7 +84,8 @@ class Leakage:
     shuffled membership gives each record on average. ``bound`` is the most that the advantage of
     an adversary who sees the same could be if the average were exactly right, ``bound_low`` and
     ``bound_high`` the same for the ends of its interval, and ``null_bound`` for the average that
-    one shuffle in twenty exceeds; NaN for an advantage that was reached, which limits nobody.
+    one shuffle in twenty exceeds; NaN where the average is 0 or below, which bounds nothing,
+    and for an advantage that was reached, which limits nobody.
     ``note`` says what the measure is, and what it is a bound on.
     """
 
@@ -213,9 +214,6 @@ def leakage_of(
         low, high = (float(np.clip(end, *limits)) for end in (found.low, found.high))
         return Interval(found.value, low, high)
 
-    def implied(value: float) -> float:
-        return math.nan if math.isnan(value) else bound(max(value, 0.0))
-
     rows = []
     for name, column in (groups or {}).items():
         values, of = value_codes(column, n, name)
@@ -225,6 +223,12 @@ def leakage_of(
     everyone = np.ones(n, dtype=bool)
     average, null = mean(everyone), folded.null(everyone)
     low, high = (np.clip(ends, *limits) for ends in folded.ends(confidence))
+
+    def implied(value: float) -> float:
+        # An estimate of nothing, or less, errs downwards: it is no ground for a bound.
+        unknown = math.isnan(value) or average.value <= 0
+        return math.nan if unknown else bound(max(value, 0.0))
+
     return Leakage(
         measure=measure,
         records=folded.records,

@@ -25,7 +25,7 @@ AT_ONCE = 2_000_000
 
 NOTE = (
     "Kullback–Leibler leakage of the parameters, in nats: Gaussians fitted to models with and "
-    "without each record"
+    "without each record, so that it bounds nothing where those are not Gaussian"
 )
 
 

@@ -57,9 +57,9 @@ def parameters(estimator: Any) -> Floats:
 def with_parameters(estimator: Any, vector: ArrayLike) -> Any:
     """A copy that predicts with these parameters (p,) in place of its own.
 
-    Of one of scikit-learn's own estimators the copy keeps what it needs to predict and nothing
-    else of its training; what is fitted before it in a pipeline stays as it is; of a search the
-    best estimator is left.
+    Of one of scikit-learn's own estimators, or of ours, the copy keeps what it needs to predict
+    and nothing else of its training; another library's keeps all it has. What is fitted before it
+    in a pipeline stays as it is; of a search the best estimator is left.
     """
     if hasattr(estimator, "steps"):
         whole = copy.copy(estimator)
@@ -132,7 +132,7 @@ def _as_it_was(part: np.ndarray[Any, Any]) -> Any:
 
 
 def _bare(estimator: Any) -> Any:
-    if not type(estimator).__module__.startswith("sklearn."):
+    if not type(estimator).__module__.startswith(("sklearn.", "leakscope.")):
         return copy.deepcopy(estimator)
     from sklearn.base import clone
 

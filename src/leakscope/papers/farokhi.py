@@ -48,8 +48,8 @@ GRID = 1.0
 class Sweep:
     """One figure: its cases, what differs between them, and which way the paper says things go.
 
-    reference: values of ρ_KL that an earlier run of the same set-up measured on a sample of
-    records, by swept value; they are not the paper's.
+    reference: values of ρ_KL by swept value that others measured for this set-up, on a sample of
+    records that is not known; they are not the paper's, and not all are met here.
     """
 
     name: str
@@ -121,8 +121,8 @@ def _setup(sweep: Sweep, setting: Setting, adults: Adults) -> dict[str, Any]:
         "seed": setting.seed,
         "seeds": times,
         "reference_measured": {
-            "what": "ρ_KL of an earlier run of the same set-up on a sample of records; not the "
-            "paper's",
+            "what": "ρ_KL measured by others for this set-up, on a sample of records that is not "
+            "known; not the paper's",
             "rho_kl": {f"{value:g}": rho for value, rho in sweep.reference.items()},
         },
     }

@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from leakscope.errors import InputError
 from leakscope.papers.drawing import as_svg
 from leakscope.papers.experiment import Experiment, Row
 from leakscope.report.folders import check_folder, write_together
@@ -18,13 +17,7 @@ SUFFIXES = (".json", ".csv", ".svg")
 
 def check_place(folder: str | Path, name: str) -> None:
     """Refuse, before the long work, a folder in which this experiment could not be saved."""
-    check_folder(folder)
-    for suffix in SUFFIXES:
-        if (Path(folder) / f"{name}{suffix}").is_dir():
-            raise InputError(
-                f"The results cannot be saved in {str(folder)!r} because {name}{suffix} is a "
-                "folder there; choose another folder"
-            )
+    check_folder(folder, [f"{name}{suffix}" for suffix in SUFFIXES])
 
 
 def save(experiment: Experiment, folder: str | Path) -> list[Path]:

@@ -1,13 +1,16 @@
 """Ridge and logistic regression with a penalty on what their noisy release tells of each record.
 
 They minimize mean loss + l2·‖w‖² + leakage_weight · (mean of ρ^power)^(1/power), ρ what the release
-tells of a training record, in nats (leakage_objective.py; left as future work by Farokhi & Kaafar
-2020, section 7). The release: parameters rounded to multiples of ``grid``, with Gaussian noise of
-deviation ``noise``. power: 1 for the average record, more for those of whom most is told. The
-intercept is in no l2; it is released, and counts in ρ, like the rest. release: whether coef_ and
-intercept_ are rounded and noisy already, by random_state; else releasing is left to whoever does
-it. leakage_ (n,) is ρ of each record. l2 is beside the mean loss, as in exact.ridge_leakage:
-scikit-learn's alpha over n, or 1/(2nC).
+of a plain estimator with these parameters would tell of a training record, for many records, in
+nats (leakage_objective.py; left as future work by Farokhi & Kaafar 2020, section 7). Measured by
+retraining they leak no less than plain L2 of the same loss (docs/future_works.md).
+
+The release: parameters rounded to multiples of ``grid``, with Gaussian noise of deviation
+``noise``. power: 1 for the average record, more for those of whom most is told. The intercept is in
+no l2; it is released, and counts in ρ, like the rest. release: whether coef_ and intercept_ are
+rounded and noisy already, by random_state; else releasing is left to whoever does it, and leakage_
+(n,) is ρ of each record. l2 is beside the mean loss, as in exact.ridge_leakage: scikit-learn's
+alpha over n, or 1/(2nC).
 """
 
 from __future__ import annotations
@@ -84,9 +87,10 @@ class _LeakagePenalized(BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.leakage_ = objective.leakage(theta)
         if self.release:
             theta = self._released(theta)
+        else:  # whoever sees the release sees no unrounded ρ of its members
+            self.leakage_ = objective.leakage(theta)
         return theta if self.fit_intercept else np.append(theta, 0.0)
 
     def _released(self, theta: Floats) -> Floats:
@@ -176,13 +180,13 @@ class LeakagePenalizedLogistic(ClassifierMixin, _LeakagePenalized):  # type: ign
 
 @register("recipe", "penalized-ridge")
 def penalized_ridge() -> Recipe:
-    """Ridge regression with a penalty on leakage, released with noise."""
+    """Ridge regression with a penalty on leakage, released with noise; no better than L2."""
     model = LeakagePenalizedRidge(release=True)
     return SklearnRecipe("penalized-ridge", make_pipeline(StandardScaler(), model), prepare=True)
 
 
 @register("recipe", "penalized-logistic")
 def penalized_logistic() -> Recipe:
-    """Logistic regression with a penalty on leakage, released with noise."""
+    """Logistic regression with a leakage penalty, released with noise; no better than L2."""
     model = LeakagePenalizedLogistic(release=True)
     return SklearnRecipe("penalized-logistic", make_pipeline(StandardScaler(), model), prepare=True)

@@ -6,7 +6,7 @@ import errno
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,15 +15,15 @@ from leakscope.errors import InputError
 FILES = ("records.csv", "report.html", "report.json")
 
 
-def check_folder(folder: str | Path) -> None:
-    """Refuse a folder that cannot be written to, before the long work; nothing is left there."""
+def check_folder(folder: str | Path, files: Iterable[str] = FILES) -> None:
+    """Refuse a folder these files cannot be written to, before the long work; nothing is left."""
     folder = Path(folder)
     with _saying_why(folder):
         with suppress(FileNotFoundError):
             folder.stat()  # a name that is too long shows here only
         with tempfile.TemporaryFile(dir=_nearest(folder)):
             pass
-        for name in FILES:
+        for name in files:
             if (folder / name).is_dir():
                 raise IsADirectoryError(errno.EISDIR, f"{name} is a folder there")
 
@@ -62,6 +62,6 @@ def _saying_why(folder: Path) -> Iterator[None]:
         in_the_way = _nearest(folder).is_file()
         why = "a file is in the way" if in_the_way else error.strerror or str(error)
         raise InputError(
-            f"The report cannot be saved in {str(folder)!r} ({why}); "
+            f"The results cannot be saved in {str(folder)!r} ({why}); "
             "choose a folder that can be written to"
         ) from error

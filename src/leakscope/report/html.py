@@ -86,7 +86,8 @@ def _measure(entry: Mapping[str, Any]) -> dict[str, Any]:
         "interval": words.span(entry),
         "chance": entry["null"]["mean"],
         "p_value": entry["null"]["p_value"],
-        "bound": None if information.reached(entry) else information.bound(entry),
+        "bound": None if entry["bound"] is None else information.bound(entry),
+        "no_bound": "reached, no limit" if information.reached(entry) else "none: too little",
     }
 
 

@@ -88,7 +88,7 @@ def _allowed(entry: Json) -> str:
         if best is not None
         else ""
     )
-    if entry["value"] is None or entry["value"] <= 0:
+    if entry["bound"] is None:
         return f"So little cannot be turned into a bound on the advantage.{achieved}"
     return (
         "If that average were exactly right, no adversary who sees the same of each record could "
@@ -102,11 +102,16 @@ def in_a_line(leakage: Sequence[Json]) -> list[tuple[str, str]]:
         (
             name(entry).lower(),
             f"{amount(entry, entry['value'])} ({span(entry)}), by chance "
-            f"{number(entry['null']['mean'])}; allows an advantage of {number(entry['bound'])}"
-            + _beside(entry),
+            f"{number(entry['null']['mean'])}; {_allows(entry)}{_beside(entry)}",
         )
         for entry in leakage[:1]
     ]
+
+
+def _allows(entry: Json) -> str:
+    if entry["bound"] is None:
+        return "too little for a bound on the advantage"
+    return f"allows an advantage of {number(entry['bound'])}"
 
 
 def _beside(entry: Json) -> str:
