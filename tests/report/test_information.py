@@ -33,9 +33,9 @@ def test_the_words_say_what_was_found_what_it_allows_and_what_it_does_not_say(
         "where shuffled membership gives −0.029."
     )
     assert allowed == (
-        "If that average were exactly right, no adversary who sees the same of each record could "
-        "have an advantage above 0.464 (0.437 to 0.489). The surest attack on this model, lira, "
-        "achieved 0.377 (0.337 to 0.417)."
+        "If that average, less what chance gives, were exactly right, no adversary who sees the "
+        "same of each record could have an advantage above 0.464 (0.437 to 0.489). The surest "
+        "attack on this model, lira, achieved 0.377 (0.337 to 0.417)."
     )
     assert "lower bound on what the parameters tell" in caution
     assert "an attack on this one model, can do better" in caution

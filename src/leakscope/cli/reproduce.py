@@ -87,6 +87,8 @@ def reproduce_command(
             "Nothing says which figure or table to compute; give its ID, one of those that "
             "`leakscope reproduce --list` lists"
         )
+    if data is not None and not data.is_dir():
+        raise InputError(f"There is no folder {str(data)!r}; give --data a folder of data files")
     # Here, so that help does not wait for numpy and scikit-learn.
     from leakscope.papers.experiment import Setting
 

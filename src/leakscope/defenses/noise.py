@@ -3,7 +3,9 @@
 What the noise promises, and what it does not. If replacing one record moves the parameter vector by
 at most ``sensitivity``, the noised vector is (ε, δ)-differentially private (Dwork & Roth 2014;
 Balle & Wang 2018), and so is whatever is computed from it. Nothing else that was fitted on the
-members is covered: a scaler or an encoder before the estimator, or a search for its settings.
+members is covered: a scaler or an encoder before the estimator, or a search for its settings. Nor
+are the labels: which classes there are is released as it is, so that the promise is for training
+sets that all have the same classes, as they do where the classes are known beforehand and common.
 ``budget`` therefore makes no promise for recipes that fit such things. The sensitivity is taken on
 trust: it is proven by whoever gives it (see ``leakscope.leakage.ridge_sensitivity`` and
 ``logistic_sensitivity``), and measuring it on data proves nothing.
@@ -100,7 +102,8 @@ class OutputPerturbation(Defense):
 
         It covers all where the recipe is one of scikit-learn's own estimators that is given its
         records as they are (prepare=False), alone or after steps that fit nothing, such as a
-        Normalizer.
+        Normalizer, and searches for no setting; a classifier's for training sets that all have
+        the same classes.
         """
         if self.delta is None or not _is_all_parameters(recipe):
             return None
@@ -173,6 +176,6 @@ def _is_all_parameters(recipe: Recipe) -> bool:
     prepared = recipe.prepare if hasattr(recipe.estimator, "steps") else recipe.prepare is not False
     # Of another library's estimator it is not known what else it keeps of its training.
     own = type(last).__module__.startswith(tuple(f"sklearn.{one}" for one in VECTORS))
-    single = not hasattr(last, "estimator")
+    single = not hasattr(last, "estimator") and "cv" not in last.get_params(deep=False)
     bare = all(step == "passthrough" or not get_tags(step).requires_fit for _, step in before)
     return own and single and bare and not prepared

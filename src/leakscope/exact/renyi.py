@@ -135,7 +135,7 @@ def _epsilon(pair: Pair, delta: float, statement: Statement) -> Floats:
         return np.asarray((_cumulant(pair, t) - math.log(delta) + tighter) / t)
 
     high = np.minimum(np.log(_beyond(pair)), _MOST)
-    low = np.full_like(high, _LEAST)
+    low = np.minimum(_LEAST, high + _LEAST)  # below the limit, also where that is very low
     for _ in range(_STEPS):
         width = _GOLDEN * (high - low)
         left, right = high - width, low + width

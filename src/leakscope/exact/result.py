@@ -47,7 +47,7 @@ class Exposed:
             "renyi": finite(self.renyi),
             "largest_order": finite(self.largest_order),
             "delta": self.delta,
-            "epsilon": self.epsilon,
+            "epsilon": finite(self.epsilon),
         }
 
 

@@ -82,11 +82,11 @@ class Leakage:
     ``low`` and ``high`` (n,) are the ends of each record's own interval, for other models; the
     interval of the mean is for other models and other records. ``null_records`` (n,) is what
     shuffled membership gives each record on average. ``bound`` is the most that the advantage of
-    an adversary who sees the same could be if the average were exactly right, ``bound_low`` and
-    ``bound_high`` the same for the ends of its interval, and ``null_bound`` for the average that
-    one shuffle in twenty exceeds; NaN where the average is 0 or below, which bounds nothing,
-    and for an advantage that was reached, which limits nobody.
-    ``note`` says what the measure is, and what it is a bound on.
+    an adversary who sees the same could be if the average, less what shuffling gives where that
+    is below 0, were exactly right, ``bound_low`` and ``bound_high`` the same for the ends of its
+    interval, and ``null_bound`` for the average that one shuffle in twenty exceeds; NaN where the
+    average is not above chance, which bounds nothing, and for an advantage that was reached, which
+    limits nobody. ``note`` says what the measure is, and what it is a bound on.
     """
 
     measure: str
@@ -224,10 +224,13 @@ def leakage_of(
     average, null = mean(everyone), folded.null(everyone)
     low, high = (np.clip(ends, *limits) for ends in folded.ends(confidence))
 
+    # How far the estimate errs downwards where there is nothing to find: a limit must not.
+    error = max(-null.mean, 0.0)
+
     def implied(value: float) -> float:
-        # An estimate of nothing, or less, errs downwards: it is no ground for a bound.
-        unknown = math.isnan(value) or average.value <= 0
-        return math.nan if unknown else bound(max(value, 0.0))
+        # What is not above chance is no ground for a bound.
+        unknown = math.isnan(value) or average.value + error <= 0
+        return math.nan if unknown else bound(max(value + error, 0.0))
 
     return Leakage(
         measure=measure,

@@ -190,6 +190,14 @@ def _setup(setting: Setting, population: int) -> dict[str, Any]:
     }
 
 
+def _left_out(rows: Sequence[Row]) -> list[str]:
+    """What a logarithmic axis cannot show."""
+    below = [f"n = {row['n']}" for row in rows if row["rho_mi_balanced"] <= 0]
+    if not below:
+        return []
+    return [f"Mutual information is not above 0 at {', '.join(below)}: the picture leaves it out."]
+
+
 def _notes(rows: Sequence[Row]) -> list[str]:
     keys = ("rho_mi_balanced", "rho_kl", "advantage_median", "advantage_signed")
     above = [row for row in rows if row["rho_mi_balanced"] > row["null_high"]]
@@ -208,6 +216,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         "rho_kl is the nearest-neighbour divergence and rho_mi_balanced the cross-validated mutual "
         "information of the log-odds of the true label: lower bounds on what the parameters tell. "
         "With few models the second errs downwards, by about what null_mean shows.",
+        *_left_out(rows),
         "rho_mi is empty because half of a pool is members, so that the prior is ½; "
         "total_variation is empty because it needs densities: advantage_learned, of a rule learned "
         "on other models, is a lower bound on it.",

@@ -91,8 +91,9 @@ def _allowed(entry: Json) -> str:
     if entry["bound"] is None:
         return f"So little cannot be turned into a bound on the advantage.{achieved}"
     return (
-        "If that average were exactly right, no adversary who sees the same of each record could "
-        f"have an advantage above {number(entry['bound'])} ({span(bound(entry))}).{achieved}"
+        "If that average, less what chance gives, were exactly right, no adversary who sees the "
+        f"same of each record could have an advantage above {number(entry['bound'])} "
+        f"({span(bound(entry))}).{achieved}"
     )
 
 
