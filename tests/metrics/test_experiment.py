@@ -269,7 +269,8 @@ def test_few_uneven_splits_have_cautious_intervals():
 def test_twins_taken_for_independent_would_look_more_uncertain(monkeypatch):
     # Hard records on one side of a model are on the other side of its twin, and cancel.
     found = simulate(halves, worlds=60, seed=3, hardness=2.0)
-    monkeypatch.setattr("leakscope.metrics.experiment._splits", lambda rows: list(range(len(rows))))
+    apart_each = "leakscope.metrics.experiment.model_splits"
+    monkeypatch.setattr(apart_each, lambda rows: np.arange(len(rows)))
     apart = simulate(halves, worlds=60, seed=3, hardness=2.0)
     assert apart[:, 0] == pytest.approx(found[:, 0])
     widths = [np.mean(ends[:, 2] - ends[:, 1]) for ends in (found, apart)]

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
-from leakscope.exact.bases import Indices, draw_members, solve_bases
-from leakscope.exact.checks import checked_population, checked_records, magnitude, whole_number
+from leakscope.exact.bases import Indices
+from leakscope.exact.draws import Draws
 from leakscope.exact.jackknife import ends, interval_of_largest, root_ends
-from leakscope.exact.moments import Accumulator, Release
 from leakscope.exact.renyi import Gaussians, epsilon_leakage, largest_orders, renyi_leakage
 from leakscope.metrics.gaussian import max_divergence
 from leakscope.metrics.intervals import Interval, finite, tail_of
 from leakscope.protocols import Floats
-
-GROUPS = 20  # of draws, for the delete-group jackknife, as in ridge_leakage
 
 _CHUNK = 256  # records at a time
 
@@ -117,36 +114,23 @@ def ridge_worst_case(
 
     The options are those of ``ridge_leakage``, and the same seed and draws give the same models.
     """
-    features, targets = checked_population(X, y)
-    size, p = features.shape
-    whole_number("n", n, 1, size - 1)
-    whole_number("draws", draws, 2 * GROUPS)
-    whole_number("seed", seed, 0)
-    magnitude("l2", l2)
-    magnitude("noise", noise)
-    if grid is not None:
-        magnitude("grid", grid, above=True)
-    asked = checked_records(records, size)
-    members = draw_members(size, n, draws, seed)
-    edges = [draws * g // GROUPS for g in range(GROUPS + 1)]
-    groups = tuple(slice(start, end) for start, end in pairwise(edges))
-    release = Release(noise, grid)
-    accumulator = Accumulator.of(solve_bases(features, targets, members, l2), groups, release)
-    parts = []
-    for start in range(0, len(asked), _CHUNK):
-        chunk = asked[start : start + _CHUNK]
-        kept = np.stack([(members != record).all(axis=1) for record in chunk])
-        if kept.sum(axis=1).min() < p + 2 + -(-draws // GROUPS):
+    with threadpool_limits(limits=1):  # many small products: threads of BLAS would only wait
+        drawn = Draws.of(
+            X, y, n=n, l2=l2, noise=noise, grid=grid, draws=draws, records=records, seed=seed
+        )
+        record, kept, needed = drawn.fewest()
+        if kept < needed:
             raise InputError(
-                f"Some record is left out of {kept.sum(axis=1).min()} of {draws} draws, too few "
-                f"for {p} parameters; take more draws or a smaller n"
+                f"Record {record} is left out of {kept} of {draws} draws, too few for "
+                f"{drawn.X.shape[1]} parameters; take more draws or a smaller n"
             )
-        sums1, sums0 = accumulator.sums(features[chunk], targets[chunk], kept)
-        gaussians = (*sums1.gaussians(release.variance), *sums0.gaussians(release.variance))
-        parts.append(_measured(gaussians, orders, delta))
+        parts = []
+        for start in range(0, len(drawn.asked), _CHUNK):
+            _, mean1, cov1, mean0, cov0 = drawn.gaussians(slice(start, start + _CHUNK))
+            parts.append(_measured((mean1, cov1, mean0, cov0), orders, delta))
     renyi, epsilon, top, most = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     return WorstCase(
-        records=asked,
+        records=drawn.asked,
         orders=tuple(float(order) for order in orders),
         delta=delta,
         renyi=renyi[:, 0],

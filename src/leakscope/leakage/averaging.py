@@ -22,7 +22,7 @@ from leakscope.leakage.divergence import Measured
 from leakscope.leakage.plans import Plan
 from leakscope.metrics.groups import value_codes
 from leakscope.metrics.intervals import Interval, finite, tail_of
-from leakscope.metrics.samples import Codes
+from leakscope.metrics.samples import Codes, record_units
 from leakscope.protocols import Bools, Floats
 
 # What the models show of some records (m, c, w), and a number per model that says which are judged
@@ -207,7 +207,7 @@ def leakage_of(
 ) -> Leakage:
     """The result; ends of intervals are kept within what the measure can be."""
     n = len(folded.records)
-    codes = unit_codes(unit, n)
+    codes = record_units(unit, n)
 
     def mean(chosen: Bools) -> Interval:
         found = folded.mean(chosen, codes, confidence)
@@ -269,13 +269,3 @@ def check_membership(membership: ArrayLike, models: int, needed: int) -> Bools:
             f"needs at least {needed} with each record and {needed} without: train more models"
         )
     return members
-
-
-def unit_codes(unit: ArrayLike | None, n: int) -> Codes:
-    """A number from 0 for the unit of each record (n,), each its own without units."""
-    if unit is None:
-        return np.arange(n)
-    ids = np.asarray(unit)
-    if ids.shape != (n,):
-        raise InputError(f"The unit has shape {ids.shape}, but there are {n} records")
-    return np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)[1]

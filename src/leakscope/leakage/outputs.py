@@ -9,7 +9,7 @@ white-box leakage (Farokhi & Kaafar 2020, remark 2).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +41,46 @@ AT_ONCE = 2_000_000
 IN_LINE = 128
 
 LOWER = "a lower bound on what the parameters tell"
-NOTES = {
-    "mutual_information": "Mutual information of what is seen of a record and its membership at "
-    f"equal priors, in nats of at most ln 2, cross-validated: {LOWER}.",
-    "divergence": "Kullback–Leibler divergence, both directions summed, of what is seen of a "
-    f"record with and without it in training, in nats, by nearest neighbours: {LOWER}.",
-    "advantage": "TPR − FPR of a rule learned for each record on half of the models and judged on "
-    f"the others: {LOWER}.",
-}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How one measure is called, estimated and read: what it implies, and what it can be."""
+
+    name: str
+    note: str
+    prepare: Prepare
+    bound: Callable[[float], float]
+    limits: tuple[float, float]
+
+
+def _measures(neighbours: int, seed: int) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "mutual_information",
+            "Mutual information of what is seen of a record and its membership at equal priors, in "
+            f"nats of at most ln 2, cross-validated: {LOWER}.",
+            lambda seen, folds: prepare_information(seen, folds % 10),
+            lambda value: float(advantage_bound_of_information(value)),
+            (-math.inf, math.log(2)),
+        ),
+        Measure(
+            "divergence",
+            "Kullback–Leibler divergence, both directions summed, of what is seen of a record with "
+            f"and without it in training, in nats, by nearest neighbours: {LOWER}.",
+            lambda seen, _: prepare_divergence(seen, neighbours, seed),
+            lambda value: float(advantage_bound(value)),
+            (-math.inf, math.inf),
+        ),
+        Measure(
+            "advantage",
+            "TPR − FPR of a rule learned for each record on half of the models and judged on the "
+            f"others: {LOWER}.",
+            prepare_advantage,
+            lambda _: math.nan,  # what one rule reaches is no limit for others
+            (-1.0, 1.0),
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,34 +146,19 @@ def output_leakage(
             )
         return part.reshape(*part.shape[:2], -1)
 
-    measures: dict[str, Prepare] = {
-        "mutual_information": lambda seen, folds: prepare_information(seen, folds % 10),
-        "divergence": lambda seen, _: prepare_divergence(seen, neighbours, seed),
-        "advantage": prepare_advantage,
-    }
-    bounds = {
-        "mutual_information": lambda value: float(advantage_bound_of_information(value)),
-        "divergence": lambda value: float(advantage_bound(value)),
-        "advantage": lambda _: math.nan,  # what one rule reaches is no limit for others
-    }
-    limits = {
-        "mutual_information": (-math.inf, math.log(2)),
-        "divergence": (-math.inf, math.inf),
-        "advantage": (-1.0, 1.0),
-    }
     size = max(AT_ONCE // (shape[0] * (IN_LINE if width == 1 else shape[0])), 1)
     found = {
-        name: leakage_of(
-            Folded.of(read, prepare, members, plan, size),
-            measure=f"output_{name}",
-            note=NOTES[name],
-            bound=bounds[name],
-            limits=limits[name],
+        one.name: leakage_of(
+            Folded.of(read, one.prepare, members, plan, size),
+            measure=f"output_{one.name}",
+            note=one.note,
+            bound=one.bound,
+            limits=one.limits,
             models=shape[0],
             groups=groups,
             unit=unit,
             confidence=confidence,
         )
-        for name, prepare in measures.items()
+        for one in _measures(neighbours, seed)
     }
     return OutputLeakage(**found)

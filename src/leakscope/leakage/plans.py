@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
-from leakscope.metrics.samples import Codes
+from leakscope.metrics.samples import Codes, model_splits
 from leakscope.protocols import Bools
 
 # Groups of models that are left out in turn: more cost time and gain little.
@@ -52,7 +52,7 @@ class Plan:
             raise InputError(f"A null needs at least one permutation, got {permutations!r}")
         rng = np.random.default_rng(seed)
         if design is None:
-            clusters = _splits(membership)
+            clusters = model_splits(membership)
             if clusters.max() == 0:  # one split: the models alone can be told apart
                 clusters = np.arange(len(membership))
         else:
@@ -70,14 +70,6 @@ class Plan:
         """The membership of a part of the records where there is nothing to find."""
         bits = np.unpackbits(self.nulls[number][:, part], axis=0, count=len(self.folds))
         return bits.astype(np.bool_)
-
-
-def _splits(membership: Bools) -> Codes:
-    """A number from 0 for each model, the same where members are the same or exactly the others."""
-    seen: dict[bytes, int] = {}
-    return np.array(
-        [seen.setdefault(np.packbits(row ^ row[0]).tobytes(), len(seen)) for row in membership]
-    )
 
 
 def _shuffle(clusters: Codes, rng: np.random.Generator) -> Codes:

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from leakscope.errors import InputError
 from leakscope.metrics.intervals import Interval, newcombe, tail_of
-from leakscope.metrics.samples import Codes, check_booleans, numbered_ids
+from leakscope.metrics.samples import check_booleans, model_splits, record_units
 from leakscope.protocols import Bools, Floats, Stack
 
 # Below this a variance is rounding: all cells of a side agree, and the number of records decides.
@@ -82,12 +82,12 @@ def membership_experiment(
     mean too, by the slope of TPR − FPR over one standard error of the average to either side.
     """
     members = _check_membership(losses.shape, membership)
-    codes = _unit_codes(unit, members.shape[1])
-    clusters = _splits(members)
+    codes = record_units(unit, members.shape[1])
+    clusters = model_splits(members)
     splits = len(set(clusters))
     if splits == 1:  # nothing is known of other splits: the models alone can be told apart
-        clusters = list(range(len(members)))
-    sums = _Sums.zeros(max(clusters) + 1, int(codes.max()) + 1, float(members.mean()))
+        clusters = np.arange(len(members))
+    sums = _Sums.zeros(int(clusters.max()) + 1, int(codes.max()) + 1, float(members.mean()))
     rates = np.empty((len(members), 3))
     for cluster in range(len(sums.models)):
         terms = np.zeros((4, members.shape[1]))
@@ -189,22 +189,6 @@ def _measure(losses: Floats, members: Bools) -> tuple[Floats, Floats]:
     moved = inside * (losses - cut) / error if error > 0 else np.zeros(len(losses))
     rates = np.array([called[members].mean(), called[~members].mean(), slope])
     return rates, np.stack([called * (inside - outside), inside, outside, moved])
-
-
-def _splits(membership: Bools) -> list[int]:
-    """A number from 0 for each model, the same where members are the same or exactly the others."""
-    seen: dict[bytes, int] = {}
-    return [seen.setdefault(np.packbits(row ^ row[0]).tobytes(), len(seen)) for row in membership]
-
-
-def _unit_codes(unit: ArrayLike | None, n: int) -> Codes:
-    """A number from 0 for the unit of each record (n,), each its own without units."""
-    if unit is None:
-        return np.arange(n)
-    ids = np.asarray(unit)
-    if ids.shape != (n,):
-        raise InputError(f"The unit has shape {ids.shape}, but there are {n} records")
-    return numbered_ids(ids)[1]
 
 
 def _check_membership(shape: tuple[int, ...], membership: ArrayLike) -> Bools:

@@ -72,6 +72,27 @@ def unit_codes(unit: ArrayLike | None, membership: Bools) -> Codes | None:
     return codes
 
 
+def record_units(unit: ArrayLike | None, n: int) -> Codes:
+    """A number from 0 for the unit of each record (n,), each its own without units."""
+    if unit is None:
+        return np.arange(n)
+    ids = np.asarray(unit)
+    if ids.shape != (n,):
+        raise InputError(f"The unit has shape {ids.shape}, but there are {n} records")
+    return numbered_ids(ids)[1]
+
+
+def model_splits(membership: Bools) -> Codes:
+    """For each model of the membership (m, n) a number from 0, (m,).
+
+    It is the same where members are the same or exactly the others.
+    """
+    seen: dict[bytes, int] = {}
+    return np.array(
+        [seen.setdefault(np.packbits(row ^ row[0]).tobytes(), len(seen)) for row in membership]
+    )
+
+
 def numbered_ids(ids: NDArray[Any]) -> tuple[NDArray[Any], Codes]:
     """The different ids in order, and the place of each id (n,) among them."""
     names, codes = np.unique(ids.astype(str) if ids.dtype == object else ids, return_inverse=True)
