@@ -16,11 +16,12 @@ import time
 
 import numpy as np
 
-from leakscope.auditing.battery import choose_attacks, run_battery, silent
+from leakscope.auditing.battery import choose_attacks, run_battery
 from leakscope.auditing.judging import judge_battery
 from leakscope.evidence import Folds
 from leakscope.models import Remembering
 from leakscope.models.predictions import SavedPredictions
+from leakscope.protocols import silent
 from leakscope.records import Records
 
 ATTACKS = ("loss", "label-gap", "confidence", "entropy", "modified-entropy")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from pages import ROOT, blocks_of, run, text_of
+
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
@@ -21,16 +23,26 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_code_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 1
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks[0], "README.md", "exec"), {})
+    run("README.md")
     assert "attack" in capsys.readouterr().out
     assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_the_attack_shown_to_contributors_is_the_one_in_the_code() -> None:
-    shown = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
-    assert shown is not None
-    code = (ROOT / "src" / "leakscope" / "attacks" / "threshold.py").read_text("utf-8")
-    assert shown[1] in code
+    shown = blocks_of(text_of("CONTRIBUTING.md"))[0]
+    assert shown in text_of("src/leakscope/attacks/threshold.py")
+
+
+def test_the_code_of_the_page_about_leakage_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    run("docs/leakage.md")
+    assert "Interval(" in capsys.readouterr().out
+
+
+def test_the_code_of_the_page_about_future_works_runs() -> None:
+    made = run("docs/future_works.md")
+    found, again = made["found"], made["again"]
+    assert found.largest.value > 3 * found.mean.value  # what the mean hides
+    assert (found.renyi(2)[again.records] > 0).all()
+    assert np.isfinite(again.largest_epsilon.high)
+    assert (made["model"].leakage_ > 0).all()

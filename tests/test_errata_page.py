@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from leakscope.papers.experiment import Setting
 from leakscope.papers.farokhi_errata import list_errata
+from pages import blocks_of, run, text_of
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "errata.md").read_text("utf-8")
+PAGE = text_of("docs/errata.md")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
 
 
-def blocks(text: str) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-
-
 def test_the_code_of_the_page_runs() -> None:
-    namespace: dict[str, Any] = {}
-    for number, block in enumerate(blocks(PAGE), start=1):
-        exec(compile(block, f"errata.md, block {number}", "exec"), namespace)
+    run("docs/errata.md")
 
 
 def test_a_wrong_number_on_the_page_would_be_noticed() -> None:
-    wrong = blocks(SECTIONS[1])[0].replace("0.8069", "0.8169")
-    namespace: dict[str, Any] = {}
-    exec(blocks(SECTIONS[0])[0], namespace)
+    wrong = blocks_of(SECTIONS[1])[0].replace("0.8069", "0.8169")
     with pytest.raises(AssertionError):
-        exec(wrong, namespace)
+        run("docs/errata.md", blocks_of(SECTIONS[0])[0], wrong)
 
 
 @pytest.mark.parametrize("section", SECTIONS[1:], ids=lambda section: section.partition("\n")[0])
 def test_every_section_computes_and_asserts(section: str) -> None:
-    assert blocks(section)
-    assert all("assert" in block for block in blocks(section))
+    assert blocks_of(section)
+    assert all("assert" in block for block in blocks_of(section))
 
 
 def test_the_errata_are_numbered_as_in_the_experiment() -> None:

@@ -5,7 +5,7 @@ Shapes: n records, k classes, w the width of a channel, m shadow models, p param
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -31,9 +31,16 @@ Knowledge = Literal[
     "how it was trained, and records like its members",
 ]
 
+# Told what is being done, how many steps of it are finished and how many there are.
+Progress = Callable[[str, int, int], None]
+
 BOTH: frozenset[Task] = frozenset({"classification", "regression"})
 CLASSIFICATION: frozenset[Task] = frozenset({"classification"})
 REGRESSION: frozenset[Task] = frozenset({"regression"})
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """The progress of which nobody is told."""
 
 
 class Stack(Protocol):

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from leakscope.auditing.battery import choose_attacks, run_battery, silent
+from leakscope.auditing.battery import choose_attacks, run_battery
 from leakscope.errors import InputError
 from leakscope.evidence import Folds
 from leakscope.models import as_model
-from leakscope.protocols import CLASSIFICATION, Attack
+from leakscope.protocols import CLASSIFICATION, Attack, silent
 from leakscope.registry import entries
 
 

@@ -13,10 +13,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
-from leakscope.auditing.battery import silent
 from leakscope.auditing.leakage import OUTPUTS, WEIGHTS, measure_leakage
 from leakscope.auditing.shadows import Dealing, why_no_parameters
 from leakscope.models import as_model
+from leakscope.protocols import silent
 from leakscope.records import Records
 from leakscope.report import load_schema
 from leakscope.trials import Trials
@@ -131,10 +131,11 @@ def test_few_shadow_models_say_how_many_it_takes(halves):
     assert reasons(report)[WEIGHTS] == "DecisionTreeClassifier shows no vector of parameters."
 
 
-def test_without_shadow_models_nothing_is_said_of_leakage(halves):
+def test_without_shadow_models_the_report_says_why_leakage_is_missing(halves):
     report = audit(DecisionTreeClassifier(), halves, shadows=0, workers=None)
     assert report.to_dict()["leakage"] == []
-    assert not {OUTPUTS, WEIGHTS} & set(reasons(report))
+    assert "give --shadows 16" in reasons(report)[OUTPUTS]
+    assert reasons(report)[WEIGHTS] == reasons(report)[OUTPUTS]
 
 
 def test_few_parameters_are_measured_too(halves):

@@ -15,10 +15,11 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
-from leakscope.auditing.battery import choose_attacks, silent
+from leakscope.auditing.battery import choose_attacks
 from leakscope.auditing.shadows import Dealing, Shadowing, train_shadows
 from leakscope.errors import InputError
 from leakscope.models import as_model
+from leakscope.protocols import silent
 from leakscope.recipes import as_recipe, recipe_of
 from leakscope.records import Records, pool
 from leakscope.registry import entries

@@ -159,7 +159,7 @@ def test_nothing_is_missing_and_loading_twice_is_loading_once(onehot: Records) -
 def test_a_wrong_option_is_one_sentence() -> None:
     with pytest.raises(InputError, match="encoding cannot be 'one-hot'; did you mean 'onehot'"):
         load_dataset("adult", encoding="one-hot")
-    with pytest.raises(InputError, match="components is 15, where a whole number from 1 to 14"):
+    with pytest.raises(InputError, match="components must be a whole number from 1 to 14, got 15"):
         load_dataset("adult", encoding="pca", components=15)
     with pytest.raises(InputError, match="components goes with encoding='pca', not with 'onehot'"):
         load_dataset("adult", components=3)

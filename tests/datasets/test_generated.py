@@ -52,19 +52,19 @@ def test_regression_is_linear_up_to_the_noise() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("synthetic", {"classes": 1}, "classes is 1, where a whole number of at least 2"),
-        ("synthetic", {"classes": 9, "n": 8}, "n is 8, where a whole number of at least 9"),
+        ("synthetic", {"classes": 1}, "classes must be a whole number of at least 2, got 1"),
+        ("synthetic", {"classes": 9, "n": 8}, "n must be a whole number of at least 9, got 8"),
         ("synthetic", {"classes": 100, "features": 6}, "is 6, where 100 classes need at least 7"),
         ("synthetic", {"features": 0}, "features is 0, where 2 classes need at least 1"),
         ("synthetic", {"separation": -1.0}, "separation is -1.0, where a number of at least 0"),
         ("synthetic", {"separation": float("nan")}, "separation is nan, where a number"),
         ("synthetic", {"flip": 1.5}, "flip is 1.5, where a share from 0 to 1"),
-        ("synthetic", {"seed": -1}, "seed is -1, where a whole number from 0"),
+        ("synthetic", {"seed": -1}, "seed must be a whole number from 0"),
         ("synthetic", {"seed": "x"}, "seed .* is 'x', where a whole number is needed"),
-        ("synthetic-regression", {"n": 1}, "n is 1, where a whole number of at least 2"),
-        ("synthetic-regression", {"features": 0}, "features is 0, where a whole number of at"),
+        ("synthetic-regression", {"n": 1}, "n must be a whole number of at least 2, got 1"),
+        ("synthetic-regression", {"features": 0}, "features must be a whole number of at least 1"),
         ("synthetic-regression", {"noise": float("inf")}, "noise is inf, where a number"),
-        ("synthetic-regression", {"seed": 2**32}, "seed is 4294967296, where a whole number"),
+        ("synthetic-regression", {"seed": 2**32}, "seed must be a whole number"),
     ],
 )
 def test_options_out_of_bounds_are_one_sentence(

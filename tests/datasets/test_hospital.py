@@ -164,7 +164,7 @@ def test_wrong_files_and_options_are_one_sentence(tmp_path: Path) -> None:
         load_dataset("hospital", folder=tmp_path)
     with pytest.raises(InputError, match="encoding cannot be 'pca'"):
         load_dataset("hospital", folder=tmp_path, encoding="pca")
-    with pytest.raises(InputError, match="seed is -1, where a whole number of at least 0"):
+    with pytest.raises(InputError, match="seed must be a whole number of at least 0, got -1"):
         load_dataset("hospital", folder=tmp_path, seed=-1)
 
 

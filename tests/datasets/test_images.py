@@ -87,7 +87,7 @@ def test_n_images_are_drawn_by_the_seed(tmp_path: Path) -> None:
         np.testing.assert_array_equal(records.y, everyone.y[rows])
     assert len(load_dataset("mnist", folder=tmp_path, n=TRAIN + TEST)) == TRAIN + TEST
     for n in (0, TRAIN + TEST + 1, 2.5):
-        with pytest.raises(InputError, match=f"n is {n}, where a whole number from 1 to 14"):
+        with pytest.raises(InputError, match=f"n must be a whole number from 1 to 14, got {n}"):
             load_dataset("mnist", folder=tmp_path, n=n)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscope.datasets.options import check_options, one_of, whole_number
+from leakscope.datasets.options import check_options
 from leakscope.errors import InputError
 
 KNOWN = {"encoding": "onehot", "n": 5, "share": 0.5, "frame": False, "file": None}
@@ -52,30 +52,3 @@ def test_an_unknown_option_or_a_value_of_another_kind_is_one_sentence(
 def test_a_data_set_without_options_says_so() -> None:
     with pytest.raises(InputError, match="has no option 'n'; it has none"):
         check_options("some", {"n": 1}, {})
-
-
-def test_one_of_suggests_the_nearest_choice_or_lists_them() -> None:
-    assert one_of("part", "train", ["train", "test"]) == "train"
-    with pytest.raises(
-        InputError, match=r"The option part cannot be 'tran'; did you mean 'train'\?"
-    ):
-        one_of("part", "tran", ["train", "test"])
-    with pytest.raises(InputError, match="cannot be 'q'; choose from: train, test"):
-        one_of("part", "q", ["train", "test"])
-
-
-@pytest.mark.parametrize("value", [1, 5, np.int32(3)])
-def test_a_whole_number_within_bounds_passes(value: int) -> None:
-    assert whole_number("n", value, 1, 5) == value
-
-
-@pytest.mark.parametrize("value", [0, 6, 2.0, "3", None, True])
-def test_a_whole_number_out_of_bounds_is_refused(value: Any) -> None:
-    with pytest.raises(InputError, match="where a whole number from 1 to 5 is needed"):
-        whole_number("n", value, 1, 5)
-
-
-def test_a_whole_number_may_have_no_upper_bound() -> None:
-    assert whole_number("n", 10**12, 1) == 10**12
-    with pytest.raises(InputError, match="The option n is 0, where a whole number of at least 1"):
-        whole_number("n", 0, 1)

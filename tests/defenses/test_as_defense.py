@@ -19,7 +19,7 @@ def test_the_written_form() -> None:
     [
         ("noise:much", "The defense 'noise:much' has no number after its colon; write it like"),
         ("noise", "either sigma or epsilon"),
-        ("noise:-1", "sigma must be above 0"),
+        ("noise:-1", "sigma must be a finite number above 0"),
     ],
 )
 def test_what_cannot_be_read_is_refused(written: str, said: str) -> None:

@@ -212,13 +212,13 @@ def test_a_model_without_parameters_is_named() -> None:
         ({"epsilon": 1.0}, "needs delta and sensitivity, got None and None"),
         ({"epsilon": 1.0, "delta": 0.1}, "needs delta and sensitivity, got 0.1 and None"),
         ({"sigma": 1.0, "sensitivity": 2.0}, "needs delta and sensitivity, got None and 2.0"),
-        ({"sigma": 0.0}, "sigma must be above 0 and finite, got 0.0"),
-        ({"sigma": math.inf}, "sigma must be above 0 and finite, got inf"),
-        ({"sigma": math.nan}, "sigma must be above 0 and finite, got nan"),
-        ({**PROMISE, "epsilon": -1.0}, "epsilon must be above 0 and finite, got -1.0"),
+        ({"sigma": 0.0}, "sigma must be a finite number above 0, got 0.0"),
+        ({"sigma": math.inf}, "sigma must be a finite number above 0, got inf"),
+        ({"sigma": math.nan}, "sigma must be a finite number above 0, got nan"),
+        ({**PROMISE, "epsilon": -1.0}, "epsilon must be a finite number above 0, got -1.0"),
         ({**PROMISE, "delta": 1.0}, "delta must be between 0 and 1, got 1.0"),
         ({"sigma": 1.0, "delta": 2.0, "sensitivity": 1.0}, "delta must be between 0 and 1"),
-        ({**PROMISE, "sensitivity": 0.0}, "sensitivity must be above 0 and finite, got 0.0"),
+        ({**PROMISE, "sensitivity": 0.0}, "sensitivity must be a finite number above 0, got 0.0"),
     ],
 )
 def test_options_are_checked_at_once(options: dict[str, float], said: str) -> None:

@@ -11,7 +11,6 @@ from leakscope.exact.renyi import (
     both_ways,
     epsilon_leakage,
     largest_orders,
-    renyi_curve,
     renyi_leakage,
 )
 from leakscope.leakage import gaussian_epsilon
@@ -162,29 +161,9 @@ def test_privacy_is_close_to_the_exact_one_of_a_shift():
     assert exact < epsilon_leakage(shifted, 1e-5, "privacy") < 1.1 * exact
 
 
-def test_the_curve_rises_to_the_largest_order():
-    gaussians = make()
-    orders, values = renyi_curve(gaussians, points=20)
-    assert orders.shape == (6, 20)
-    assert values.shape == (6, 20, 2)
-    assert (np.diff(orders) > 0).all()
-    assert (orders < largest_orders(gaussians)[:, None]).all()
-    assert np.isfinite(values).all()
-    assert (np.diff(values, axis=1) > 0).all()
-    one = tuple(part[2] for part in gaussians)
-    assert values[2, 7, 0] == pytest.approx(renyi_leakage(one, orders[2, 7], "with"))
-    assert values[2, 7, 1] == pytest.approx(renyi_leakage(one, orders[2, 7], "without"))
-
-
-def test_the_curve_of_a_shift_ends_far_out():
-    orders, values = renyi_curve((np.ones(1), np.eye(1), np.zeros(1), np.eye(1)), points=5)
-    assert orders[-1] == pytest.approx(0.99e6, rel=1e-5)
-    np.testing.assert_allclose(values[:, 0], orders / 2)
-
-
-@pytest.mark.parametrize("order", [1.0, 0.5, math.inf, math.nan])
+@pytest.mark.parametrize("order", [1.0, 0.5, math.inf, math.nan, "x"])
 def test_an_order_is_above_one_and_finite(order):
-    with pytest.raises(InputError, match="must be above 1 and finite"):
+    with pytest.raises(InputError, match="order must be a finite number above 1"):
         renyi_leakage(GOLDEN, order)
 
 
@@ -192,9 +171,7 @@ def test_what_makes_no_sense_is_refused():
     for delta in (0.0, 1.0, math.nan):
         with pytest.raises(InputError, match="delta must be between 0 and 1"):
             epsilon_leakage(GOLDEN, delta)
-    with pytest.raises(InputError, match="'ratio' or 'privacy', got 'odds'"):
+    with pytest.raises(InputError, match="statement cannot be 'odds'; choose from: ratio, privacy"):
         epsilon_leakage(GOLDEN, 0.1, "odds")
-    with pytest.raises(InputError, match="direction must be"):
+    with pytest.raises(InputError, match="direction cannot be 'up'"):
         renyi_leakage(GOLDEN, 2.0, "up")
-    with pytest.raises(InputError, match="points must be a whole number"):
-        renyi_curve(GOLDEN, points=1)

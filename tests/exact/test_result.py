@@ -60,8 +60,9 @@ def test_means_over_everyone_and_over_some(found):
     assert found.mean_of(mask) == found.mean_of(np.arange(7))
     assert found.mean_of(mask).value == pytest.approx(found.rho_kl[:7].mean())
     assert found.mean_of([5]).high == pytest.approx(found.high[5])
-    with pytest.raises(InputError, match="none was chosen"):
-        found.mean_of(np.zeros(60, dtype=bool))
+    for rows in (np.zeros(60, dtype=bool), [], [99], [0.5], np.ones(7, dtype=bool)):
+        with pytest.raises(InputError, match="The records must be"):
+            found.mean_of(rows)
 
 
 def test_the_mean_of_a_sample_is_less_sure_of_the_population():

@@ -136,7 +136,7 @@ def test_the_worst_records_come_first(found):
         assert one.epsilon == pytest.approx(found.epsilon(1e-4)[row])
         assert one.largest_order == found.largest_order[row]
     assert len(found.worst(1000)) == 80
-    with pytest.raises(InputError, match="k must be at least 1, got 0"):
+    with pytest.raises(InputError, match="k must be a whole number of at least 1, got 0"):
         found.worst(0)
 
 
@@ -156,6 +156,26 @@ def test_renyi_leakage_grows_with_its_order_from_the_average(found):
     assert (found.epsilon(1e-5, "privacy") < found.epsilon(1e-5)).all()
 
 
+def test_the_figures_do_not_depend_on_the_number_of_workers(people, monkeypatch):
+    monkeypatch.setattr("leakscope.exact.worst_case._CHUNK", 2)
+    X, y = people
+    one, two = (ridge_worst_case(X, y, 8, draws=60, workers=workers) for workers in (1, 2))
+    np.testing.assert_array_equal(one.renyi, two.renyi)
+    np.testing.assert_array_equal(one.epsilon_replicates, two.epsilon_replicates)
+
+
+@pytest.mark.parametrize("orders", [(), 2.0, (1.0,), ("x",), (2.0, np.inf)])
+def test_orders_are_a_list_of_numbers_above_one(people, orders):
+    with pytest.raises(InputError, match="orders must be a"):
+        ridge_worst_case(*people, 8, draws=60, orders=orders)
+
+
+def test_models_without_a_density_are_refused(people):
+    X, y = people
+    with pytest.raises(InputError, match=r"do not vary in every parameter.*; drop features"):
+        ridge_worst_case(np.column_stack([X, X[:, 0]]), y, 8, draws=60)
+
+
 def test_what_makes_no_sense_is_refused(people):
     X, y = people
     for options, says in (
@@ -166,8 +186,9 @@ def test_what_makes_no_sense_is_refused(people):
         ({"grid": 0}, "option grid"),
         ({"seed": -1}, "option seed"),
         ({"records": [90]}, "distinct indices"),
-        ({"orders": (0.5,)}, "above 1 and finite"),
-        ({"n": 78, "draws": 40}, "left out of .* of 40 draws, too few for 2 parameters"),
+        ({"delta": 1.0}, "option delta"),
+        ({"workers": 0}, "option workers"),
+        ({"n": 78, "draws": 40}, "left out of .* of 40 draws, where 6 are needed for 2 parameters"),
     ):
         with pytest.raises(InputError, match=says):
             ridge_worst_case(X, y, **({"n": 20} | options))

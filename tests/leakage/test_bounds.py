@@ -290,12 +290,12 @@ def test_other_arguments_are_checked():
     for advantage in (-0.1, 1.1, math.nan):
         with pytest.raises(InputError, match="from 0 to 1"):
             success_bound(advantage)
-    with pytest.raises(InputError, match="at least one"):
+    with pytest.raises(InputError, match="whole number of at least 1"):
         ridge_sensitivity(0, 1, 1, 1)
     for bad in (0.0, math.inf, math.nan):
-        with pytest.raises(InputError, match="l2 must be above 0 and finite"):
+        with pytest.raises(InputError, match="l2 must be a finite number above 0"):
             logistic_sensitivity(1, bad, 1)
-        with pytest.raises(InputError, match="radius must be above 0"):
+        with pytest.raises(InputError, match="radius must be a finite number above 0"):
             ridge_sensitivity(1, 1, bad, 1)
 
 

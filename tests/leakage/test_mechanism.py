@@ -114,7 +114,23 @@ def test_the_classical_formula_really_fails_above_8_42():
     assert excess(9) > 0
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf])
+def test_the_largest_and_smallest_numbers_there_are():
+    # μ²/2 + O(μ) is the ε of a large μ = sensitivity/σ, so that 1/√(2ε) is the σ of a large ε.
+    assert gaussian_sigma(1e300, 1e-5) == pytest.approx(1 / math.sqrt(2e300), rel=1e-12)
+    assert gaussian_epsilon(1e-100, 1e-5) == pytest.approx(5e199, rel=1e-12)
+    assert gaussian_epsilon(1e-300, 1e-5) == math.inf
+    assert gaussian_delta(1.0, 1e200) == 0
+    assert gaussian_delta(1e300, 1.0, 1e-300) == 0
+    assert gaussian_delta(1e-300, 1.0, 1e300) == 1
+    assert gaussian_epsilon(1e300, 1e-5, 1e-300) == 0
+    # As ε vanishes δ is the total variation, μ/√(2π) of a small μ.
+    assert gaussian_delta(1e300, 0.0) == pytest.approx(1e-300 / math.sqrt(2 * math.pi))
+    assert gaussian_sigma(5e-324, 1e-300) == pytest.approx(1e300 / math.sqrt(2 * math.pi))
+    assert gaussian_sigma(5e-324, 5e-324) == math.inf
+    assert classical_sigma(0.5, 5e-324) == pytest.approx(2 * math.sqrt(2 * 744.663))
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None])
 def test_what_must_be_positive_is(bad):
     for call in (
         lambda: gaussian_sigma(bad, 1e-5),
@@ -123,7 +139,7 @@ def test_what_must_be_positive_is(bad):
         lambda: gaussian_delta(bad, 1),
         lambda: gaussian_epsilon(bad, 1e-5),
     ):
-        with pytest.raises(InputError, match="above 0 and finite"):
+        with pytest.raises(InputError, match="a finite number above 0"):
             call()
 
 
@@ -135,7 +151,7 @@ def test_delta_is_between_0_and_1(delta):
 
 
 def test_other_arguments_are_checked():
-    with pytest.raises(InputError, match="epsilon must be 0 or more"):
+    with pytest.raises(InputError, match="epsilon must be a finite number of at least 0"):
         gaussian_delta(1, -1)
-    with pytest.raises(InputError, match="'analytic' or 'classical', got 'magic'"):
+    with pytest.raises(InputError, match="cannot be 'magic'; choose from: analytic, classical"):
         gaussian_sigma(1, 1e-5, method="magic")

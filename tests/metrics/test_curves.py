@@ -239,7 +239,7 @@ def test_inflation_widens_every_interval():
         ({"prior": 1.0}, "prior"),
         ({"threshold": math.nan}, "threshold is not a number"),
         ({"confidence": 95}, "confidence"),
-        ({"fprs": [2]}, "false positive rate"),
+        ({"fprs": [2]}, "fpr must be between 0 and 1"),
         ({"unit": ["a"] * 6}, "among the members and the non-members"),
         ({"calibration": [True] * 6}, "no member outside"),
     ],

@@ -301,5 +301,5 @@ def test_the_singular_one_of_many_is_named():
 
 @pytest.mark.parametrize("order", [0, -1, math.nan])
 def test_orders_that_are_no_order_are_refused(order):
-    with pytest.raises(InputError, match="must be above 0"):
+    with pytest.raises(InputError, match="order must be a finite number above 0"):
         renyi_divergence(*GOLDEN, order)

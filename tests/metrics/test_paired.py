@@ -250,7 +250,7 @@ def test_confidence_inflation_and_persons_widen_the_intervals():
         ({"inflation": 0.5}, "inflation"),
         ({"confidence": 95}, "confidence"),
         ({"unit": ["a"] * 6}, "among the members and the non-members"),
-        ({"fpr": 1.0}, "false positive rate"),
+        ({"fpr": 1.0}, "fpr must be between 0 and 1"),
         ({"draws": 1}, "draws"),
     ],
 )

@@ -89,7 +89,7 @@ def test_rows_of_one_person_resolve_less():
 
 @pytest.mark.parametrize("fpr", [0, 1, -0.1, np.nan])
 def test_a_rate_outside_0_and_1_is_refused(fpr):
-    with pytest.raises(InputError, match="false positive rate"):
+    with pytest.raises(InputError, match="fpr must be between 0 and 1"):
         tpr_at_fpr([0.0, 1.0], [True, False], fpr)
 
 

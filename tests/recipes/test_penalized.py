@@ -104,7 +104,7 @@ def test_a_release_is_rounded_and_noisy_and_repeatable(maker: Any, y: Any) -> No
         ({"noise": float("inf")}, "noise must be"),
         ({"power": 0.5}, "power must be a finite number of at least 1"),
         ({"max_iter": 0}, "max_iter must be"),
-        ({"grid": 0.0}, "grid must be above 0, or None, got 0.0"),
+        ({"grid": 0.0}, "grid must be a finite number above 0, got 0.0"),
         ({"noise": 0.0}, "nothing to penalize; give noise or grid"),
     ],
 )

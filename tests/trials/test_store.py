@@ -176,21 +176,41 @@ def test_a_full_disk_has_a_sentence_of_its_own(
 
 def test_a_write_syncs_before_it_renames(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    sync, replace = os.fsync, Path.replace
+    sync, replace = os.fsync, os.replace
 
     def synced(handle: int) -> None:
         done.append("sync")
         sync(handle)
 
-    def replaced(self: Path, target: Path) -> Path:
+    def replaced(source: Path, target: Path) -> None:
         done.append("rename")
-        assert self.read_bytes() == b"a new model"
-        return replace(self, target)
+        assert source.read_bytes() == b"a new model"
+        replace(source, target)
 
     monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", replaced)
+    monkeypatch.setattr(os, "replace", replaced)
     store.write_model(KEY, [b"a new model"])
     assert done == ["sync", "rename"]
+
+
+@pytest.mark.parametrize("at_once", [1, 4, 7, 1 << 20])
+def test_small_parts_are_joined_and_large_ones_left(
+    store: Store, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("leakscope.trials.store.AT_ONCE", at_once)
+    parts = [b"", b"ab", memoryview(b"cde"), b"", b"f", b"a large part", b"gh", b"i"]
+    digests = store.write_model(KEY, parts)
+    assert store.path(KEY, MODEL).read_bytes() == b"abcdefa large partghi"
+    assert digests == {MODEL: hashlib.sha256(b"abcdefa large partghi").hexdigest()}
+
+
+def test_a_system_may_write_less_than_it_is_given(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:3]))
+    store.write_model(KEY, [b"a new model"])
+    assert store.path(KEY, MODEL).read_bytes() == b"a new model"
 
 
 def test_the_manifest_is_written_where_it_has_changed(

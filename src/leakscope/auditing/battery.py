@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,21 +11,13 @@ import numpy as np
 from leakscope.errors import InputError, LeakscopeError, NotApplicableError
 from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
-from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model
+from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model, Progress
 from leakscope.records import Records
 from leakscope.registry import entries, lookup
 from leakscope.trials import Trials
 
-# Told what is being done, how many steps are done and how many there are.
-Progress = Callable[[str, int, int], None]
-
-
 # What tells of the target's own members, and comes through the two doors of Evidence.
 OF_MEMBERS: tuple[Knowledge, ...] = ("average training loss", "members of the other half")
-
-
-def silent(step: str, done: int, total: int) -> None:
-    """No progress is shown."""
 
 
 @dataclass(frozen=True)

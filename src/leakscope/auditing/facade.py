@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leakscope.auditing.battery import Progress, silent
 from leakscope.auditing.doors import check_side, enter_model, enter_records
 from leakscope.auditing.run import run_audit
 from leakscope.auditing.settings import Settings, typed
 from leakscope.auditing.shadows import Shadowing, shadow_recipe
 from leakscope.errors import InputError
 from leakscope.models.predictions import SavedPredictions
-from leakscope.protocols import Attack, Labels, Task
+from leakscope.protocols import Attack, Labels, Progress, Task, silent
 from leakscope.records import Records
 from leakscope.report import Report
 from leakscope.report.folders import check_folder

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from leakscope.auditing.battery import Progress
 from leakscope.auditing.shadows import (
     LOSS,
     MARGIN,
@@ -27,18 +26,15 @@ from leakscope.auditing.shadows import (
 from leakscope.errors import LeakscopeError, NotApplicableError
 from leakscope.leakage.averaging import Leakage
 from leakscope.leakage.gaussian import parameter_leakage
-from leakscope.leakage.outputs import output_leakage
+from leakscope.leakage.outputs import models_each_side, output_leakage
 from leakscope.leakage.plans import Design
 from leakscope.metrics.outcome import Outcome
-from leakscope.protocols import Bools, Floats, Model
+from leakscope.protocols import Bools, Floats, Model, Progress
 from leakscope.records import Records
 from leakscope.trials import Trials
 
 # Under these names the report says why a measure is missing.
 OUTPUTS, WEIGHTS = "output leakage", "parameter leakage"
-
-# Models with each record, and without it, that nearest neighbours need.
-FEWEST = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +44,11 @@ class Leaks:
     entries: list[dict[str, Any]] = field(default_factory=list)
     records: Floats | None = None
     not_run: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def unmeasured(cls, reason: str) -> Leaks:
+        """Nothing, for this reason."""
+        return cls(not_run=dict.fromkeys((OUTPUTS, WEIGHTS), reason))
 
 
 def measure_leakage(
@@ -115,10 +116,11 @@ def _channel(trials: Trials, dealing: Dealing) -> str:
         raise NotApplicableError(
             "It is measured on probabilities or losses, and the shadow models show neither."
         )
-    if dealing.models_for(FEWEST) > dealing.models:
+    needed = models_each_side(width=1)
+    if dealing.models_for(needed) > dealing.models:
         raise NotApplicableError(
-            f"It takes {FEWEST} shadow models with each record and {FEWEST} without; "
-            f"{ask_for(dealing.models_for(FEWEST))}."
+            f"It takes {needed} shadow models with each record and {needed} without; "
+            f"{ask_for(dealing.models_for(needed))}."
         )
     return channel
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 import leakscope
-from leakscope.auditing.battery import Battery, Progress, choose_attacks, run_battery, silent
+from leakscope.auditing.battery import Battery, choose_attacks, run_battery
 from leakscope.auditing.doors import missing_values
 from leakscope.auditing.judging import judge_battery, vulnerable
 from leakscope.auditing.leakage import Leaks, measure_leakage
@@ -29,11 +29,14 @@ from leakscope.controls.target import size_control, variation_control
 from leakscope.evidence import Folds
 from leakscope.metrics.outcome import Outcome
 from leakscope.models import Remembering
-from leakscope.protocols import Attack, Bools, Model
+from leakscope.protocols import Attack, Bools, Model, Progress, silent
 from leakscope.records import Records, pool
 from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
 from leakscope.trials import Trials
+
+# Why leakage is not measured on one model alone.
+NO_SHADOWS = "It is measured on shadow models, and there are none; give --shadows 16 (shadows=16)."
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ def run_audit(
     void = next((control for control in controls if control.voids), None)
     if void is not None:
         why = f"The control of the {void.name} failed."
-        found = Found(Battery({}, dict.fromkeys((one.name for one in chosen), why)))
+        left_out = dict.fromkeys((one.name for one in chosen), why)
+        found = Found(Battery({}, left_out), leaks=Leaks.unmeasured(why))
     else:
         # Taking out records that are on both sides undoes the coin that put them there.
         coins = settings.randomized and len(kept[1]) == len(nonmembers)
@@ -146,7 +150,7 @@ def _attacked(
     side.
     """
     records, membership, seed = subject.records, subject.membership, settings.seed
-    trials, leaks = None, Leaks()
+    trials, leaks = None, Leaks.unmeasured(NO_SHADOWS)
     if shadowing is not None:
         dealing = Dealing(blocks, membership, shadowing.models)
         trials = train_shadows(

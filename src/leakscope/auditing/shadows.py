@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.auditing.battery import Progress, applies, channel_of
+from leakscope.auditing.battery import applies, channel_of
 from leakscope.errors import InputError
 from leakscope.leakage.gaussian import models_needed
 from leakscope.metrics.experiment import membership_experiment
-from leakscope.protocols import Attack, Bools, Labels, Model, Recipe
+from leakscope.protocols import Attack, Bools, Labels, Model, Progress, Recipe
 from leakscope.recipes import as_recipe, recipe_of, task_of
 from leakscope.records import Records
 from leakscope.trials import Trials, expand, fixed_size, run_trials

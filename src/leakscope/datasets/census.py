@@ -19,8 +19,8 @@ from leakscope.datasets.encoding import (
     unit_components,
 )
 from leakscope.datasets.files import read_bundled
-from leakscope.datasets.options import one_of, whole_number
 from leakscope.errors import InputError
+from leakscope.options import one_of, whole_number
 from leakscope.records import Features, Records
 from leakscope.registry import register
 

@@ -16,9 +16,9 @@ from leakscope.datasets.images import (
     keras_pieces,
     openml_pieces,
 )
-from leakscope.datasets.options import one_of
 from leakscope.datasets.unpickle import unpickle_bytes
 from leakscope.errors import InputError
+from leakscope.options import one_of
 from leakscope.records import Records
 from leakscope.registry import register
 

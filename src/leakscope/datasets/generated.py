@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from leakscope.datasets.catalog import DataFolder, about
-from leakscope.datasets.options import whole_number
 from leakscope.errors import InputError
+from leakscope.options import whole_number
 from leakscope.records import Records
 from leakscope.registry import register
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from leakscope.datasets.catalog import DataFolder, about
 from leakscope.datasets.encoding import UNKNOWN, as_features, levels_of, one_hot
 from leakscope.datasets.files import read_bytes, reading
-from leakscope.datasets.options import one_of, whole_number
 from leakscope.errors import InputError
+from leakscope.options import one_of, whole_number
 from leakscope.records import Features, Records
 from leakscope.registry import register
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from leakscope.datasets.catalog import DataFolder, about
 from leakscope.datasets.files import read_idx, read_npz
-from leakscope.datasets.options import one_of, whole_number
 from leakscope.errors import InputError
+from leakscope.options import one_of, whole_number
 from leakscope.records import Records
 from leakscope.registry import register
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,25 +23,6 @@ def check_options(dataset: str, given: Mapping[str, Any], known: Mapping[str, An
                 f"The option {option} of the data set {dataset!r} is {value!r}, where "
                 f"{_WORDS[kind]} is needed, such as {known[option]!r}"
             )
-
-
-def one_of(option: str, value: str, choices: Collection[str]) -> str:
-    """The value, if it is one of the choices."""
-    if value not in choices:
-        near = difflib.get_close_matches(value, choices, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from: {', '.join(choices)}"
-        raise InputError(f"The option {option} cannot be {value!r}; {hint}")
-    return value
-
-
-def whole_number(option: str, value: int, low: int, high: int | None = None) -> int:
-    """The value, if it is a whole number from low to high, both included."""
-    if not _is_a(value, int) or value < low or (high is not None and value > high):
-        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise InputError(
-            f"The option {option} is {value!r}, where a whole number {bounds} is needed"
-        )
-    return int(value)
 
 
 _WORDS: dict[type, str] = {

@@ -17,7 +17,6 @@ can take the noise off again. A model that is released in earnest needs a secret
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError, ModelError
 from leakscope.leakage.mechanism import gaussian_epsilon, gaussian_sigma
+from leakscope.options import magnitude
 from leakscope.protocols import AdjustableModel, Defense, Model, Recipe
 from leakscope.records import Records
 from leakscope.registry import register
@@ -70,8 +70,8 @@ class OutputPerturbation(Defense):
                 f"A promise of privacy needs delta and sensitivity, got {self.delta!r} and "
                 f"{self.sensitivity!r}; give both, or sigma alone"
             )
-        if self.sigma is not None and not (self.sigma > 0 and math.isfinite(self.sigma)):
-            raise InputError(f"sigma must be above 0 and finite, got {self.sigma!r}")
+        if self.sigma is not None:
+            magnitude("sigma", self.sigma, above=0)
         self._epsilon_and_sigma()  # the other values are checked where they are used
 
     def __str__(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -46,7 +44,7 @@ def checked_records(records: ArrayLike | None, size: int) -> Indices:
         asked = np.flatnonzero(asked)
     if asked.ndim != 1 or asked.size == 0 or asked.dtype.kind not in "iu":
         raise InputError(
-            f"The records must be indices or a mask of the {size} in the population, at least one, "
+            f"The records must be indices or a mask of the {size} there are, at least one, "
             f"got an array of {asked.dtype} with shape {asked.shape}"
         )
     if asked.min() < 0 or asked.max() >= size or len(np.unique(asked)) < len(asked):
@@ -55,19 +53,3 @@ def checked_records(records: ArrayLike | None, size: int) -> Indices:
             f"{asked.max()}, {len(np.unique(asked))} distinct of {len(asked)}"
         )
     return asked.astype(np.intp)
-
-
-def whole_number(name: str, value: Any, low: int, high: int | None = None) -> None:
-    """Refuse an option that is not a whole number from low to high, both included."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):
-        bounds = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InputError(f"The option {name} must be a whole number {bounds}, got {value!r}")
-
-
-def magnitude(name: str, value: Any, above: bool = False) -> None:
-    """Refuse an option that is not a finite number of at least 0, or above 0 if that is asked."""
-    number = isinstance(value, int | float | np.integer | np.floating)
-    if not number or not 0 <= value < np.inf or (above and value == 0):
-        bounds = "above 0" if above else "of at least 0"
-        raise InputError(f"The option {name} must be a finite number {bounds}, got {value!r}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from leakscope.errors import InputError
 from leakscope.exact.bases import Indices, draw_members, solve_bases
-from leakscope.exact.checks import checked_population, checked_records, magnitude, whole_number
+from leakscope.exact.checks import checked_population, checked_records
 from leakscope.exact.moments import Accumulator, Release
+from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats
 
 GROUPS = 20  # of draws, for the delete-group jackknife
@@ -53,24 +57,18 @@ class Draws:
         whole_number("draws", draws, 2 * GROUPS)
         whole_number("seed", seed, 0)
         magnitude("l2", l2)
-        magnitude("noise", noise)
-        if grid is not None:
-            magnitude("grid", grid, above=True)
+        release = Release(noise, grid)
         asked = checked_records(records, size)
         members = draw_members(size, n, draws, seed)
         bases = solve_bases(features, targets, members, l2)
-        accumulator = Accumulator.of(bases, _groups(draws), Release(noise, grid))
-        return cls(features, targets, asked, _memberships(members, asked, size), accumulator)
+        accumulator = Accumulator.of(bases, _groups(draws), release)
+        inside = _memberships(members, asked, size)
+        _check_left_out(inside, asked, features.shape[1])
+        return cls(features, targets, asked, inside, accumulator)
 
-    def fewest(self) -> tuple[int, int, int]:
-        """The record that the fewest draws leave out, how many do, and how many are needed.
-
-        Those are more than there are parameters, also without any one group.
-        """
-        draws, p = self.inside.shape[1], self.X.shape[1]
-        kept = draws - np.diff(self.inside.indptr)
-        worst = int(kept.argmin())
-        return int(self.asked[worst]), int(kept[worst]), p + 2 + -(-draws // GROUPS)
+    def parts(self, size: int) -> list[slice]:
+        """The records asked about, so many at a time."""
+        return [slice(start, start + size) for start in range(0, len(self.asked), size)]
 
     def gaussians(self, part: slice) -> tuple[Indices, Floats, Floats, Floats, Floats]:
         """For a part of the records asked about: draws that count (r,), and centred Gaussians.
@@ -82,6 +80,32 @@ class Draws:
         variance = self.accumulator.release.variance
         with_it, without = self.accumulator.sums(self.X[chosen], self.y[chosen], kept)
         return kept.sum(axis=1), *with_it.gaussians(variance), *without.gaussians(variance)
+
+
+@contextmanager
+def saying_why_singular() -> Iterator[None]:
+    """Say of models without a density what to do about it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            "The models with or without some record do not vary in every parameter, so that they "
+            "have no density to compare; drop features that depend on others, or give noise, a "
+            "grid or more draws"
+        ) from error
+
+
+def _check_left_out(inside: sparse.csr_array, asked: Indices, p: int) -> None:
+    """Refuse a record that too few draws leave out to estimate p parameters without any group."""
+    draws = inside.shape[1]
+    needed = p + 2 + -(-draws // GROUPS)
+    kept = draws - np.diff(inside.indptr)
+    worst = int(kept.argmin())
+    if kept[worst] < needed:
+        raise InputError(
+            f"Record {asked[worst]} is left out of {kept[worst]} of {draws} draws, where {needed} "
+            f"are needed for {p} parameters; take more draws or a smaller n"
+        )
 
 
 def _groups(draws: int) -> tuple[slice, ...]:

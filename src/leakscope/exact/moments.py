@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakscope.errors import InputError
 from leakscope.exact.bases import Bases, Completer
+from leakscope.options import magnitude
 from leakscope.protocols import Bools, Floats
+
+# Beyond this a variance is no number any more.
+LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,16 @@ class Release:
 
     noise: float
     grid: float | None
+
+    def __post_init__(self) -> None:
+        magnitude("noise", self.noise)
+        if self.grid is not None:
+            magnitude("grid", self.grid, above=0)
+        if max(self.noise, self.grid or 0) > LARGEST:
+            raise InputError(
+                f"The options noise and grid must be at most {LARGEST:g}, got {self.noise!r} and "
+                f"{self.grid!r}"
+            )
 
     @property
     def variance(self) -> float:

@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from leakscope.errors import InputError
-from leakscope.exact.checks import whole_number
-from leakscope.metrics.gaussian import Pair, as_given, diagonalize, log_spread
+from leakscope.metrics.gaussian import Pair, as_given, diagonalize, orders_beyond, renyi_of
+from leakscope.options import magnitude, one_of, share
 from leakscope.protocols import Floats
 
 # "with": over models with the record, what speaks for it; "without": over models without it, what
@@ -43,14 +42,12 @@ def both_ways(gaussians: Gaussians) -> tuple[Pair, Pair]:
 
 
 def renyi_leakage(gaussians: Gaussians, order: float, direction: Direction = "both") -> Floats:
-    """The Rényi divergence of an order above 1 for each pair (…); infinite from its α* on."""
-    if not 1 < order < np.inf:
-        raise InputError(
-            f"The order of Rényi leakage must be above 1 and finite, got {order!r}; order 1 is "
-            "the Kullback–Leibler divergence, and max_divergence the limit"
-        )
-    beyond = order - 1
-    return _chosen(gaussians, direction, lambda pair: _cumulant(pair, beyond) / beyond)
+    """The Rényi divergence of an order above 1 for each pair (…); infinite from its α* on.
+
+    Order 1 is the Kullback–Leibler divergence, and ``max_divergence`` the limit.
+    """
+    magnitude("order", order, above=1)
+    return _chosen(gaussians, direction, lambda pair: renyi_of(pair, order - 1))
 
 
 def epsilon_leakage(
@@ -65,62 +62,26 @@ def epsilon_leakage(
     min over α of D_α + ln(1/δ)/(α − 1). "privacy": the two distributions are within (ε, δ) in the
     sense of differential privacy, for this record and random others; never the larger of the two.
     """
-    if not 0 < delta < 1:
-        raise InputError(f"delta must be between 0 and 1, got {delta!r}")
-    if statement not in ("ratio", "privacy"):
-        raise InputError(f"The statement must be 'ratio' or 'privacy', got {statement!r}")
+    share("delta", delta)
+    one_of("statement", statement, ["ratio", "privacy"])
     return _chosen(gaussians, direction, lambda pair: _epsilon(pair, delta, statement))
 
 
 def largest_orders(gaussians: Gaussians) -> Floats:
     """The order α* below which Rényi divergences are finite in both directions, (…)."""
     there, back = both_ways(gaussians)
-    return as_given(1 + np.minimum(_beyond(there), _beyond(back)))
-
-
-def renyi_curve(gaussians: Gaussians, points: int = 50) -> tuple[Floats, Floats]:
-    """Orders (…, points) from near 1 to near each pair's α*, and the leakage at each, both ways.
-
-    (…, points, 2): with against without, and without against with. Where α* is infinite, up to 1e6.
-    """
-    whole_number("points", points, 2)
-    top = np.minimum(largest_orders(gaussians) - 1, 1e6)[..., None]
-    beyond = top * np.geomspace(1e-3, 0.99, points)
-    pairs = [
-        Pair(pair.shift[..., None, :], pair.spread[..., None, :], pair.excess[..., None, :])
-        for pair in both_ways(gaussians)
-    ]
-    values = np.stack([_cumulant(pair, beyond) / beyond for pair in pairs], axis=-1)
-    return 1 + beyond, values
+    return as_given(1 + np.minimum(orders_beyond(there), orders_beyond(back)))
 
 
 def _chosen(
     gaussians: Gaussians, direction: Direction, measure: Callable[[Pair], Floats]
 ) -> Floats:
     """A measure of one direction, or the larger one of both."""
-    if direction not in ("both", "with", "without"):
-        raise InputError(f"The direction must be 'both', 'with' or 'without', got {direction!r}")
+    one_of("direction", direction, ["both", "with", "without"])
     there, back = both_ways(gaussians)
     if direction == "both":
         return as_given(np.maximum(measure(there), measure(back)))
     return as_given(measure(there if direction == "with" else back))
-
-
-def _beyond(pair: Pair) -> Floats:
-    """α* − 1, (…): the first order beyond 1 at which the divergence is infinite."""
-    largest = pair.excess.max(axis=-1)
-    wider = largest > pair.rounding
-    return np.where(wider, 1 / np.where(wider, largest, 1.0), np.inf)
-
-
-def _cumulant(pair: Pair, beyond: Floats | float) -> Floats:
-    """(α − 1)·D_α at α − 1 = beyond, which broadcasts against the pairs (…)."""
-    t = np.asarray(beyond, dtype=np.float64)[..., None]
-    inside = np.asarray((t * pair.excess < 1).all(axis=-1))
-    step = np.where(inside[..., None], -t * pair.excess, 0.0)  # the eigenvalues of Σ_α, less 1
-    moved = t * (1 + t) * np.square(pair.shift) / (1 + step)
-    total = (moved - np.log1p(step) - t * log_spread(pair)).sum(axis=-1) / 2
-    return np.where(inside, np.maximum(total, 0.0), np.inf)
 
 
 def _epsilon(pair: Pair, delta: float, statement: Statement) -> Floats:
@@ -132,9 +93,9 @@ def _epsilon(pair: Pair, delta: float, statement: Statement) -> Floats:
     def bound(log: Floats) -> Floats:
         t = np.exp(log)
         tighter = 0.0 if statement == "ratio" else t * log - (1 + t) * np.log1p(t)
-        return np.asarray((_cumulant(pair, t) - math.log(delta) + tighter) / t)
+        return np.asarray(renyi_of(pair, t) + (tighter - math.log(delta)) / t)
 
-    high = np.minimum(np.log(_beyond(pair)), _MOST)
+    high = np.minimum(np.log(orders_beyond(pair)), _MOST)
     low = np.minimum(_LEAST, high + _LEAST)  # below the limit, also where that is very low
     for _ in range(_STEPS):
         width = _GOLDEN * (high - low)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leakscope.errors import InputError
 from leakscope.exact.bases import Indices
-from leakscope.exact.jackknife import interval_of_largest, root_ends
+from leakscope.exact.checks import checked_records
 from leakscope.exact.renyi import (
     Direction,
     Statement,
@@ -22,7 +21,9 @@ from leakscope.exact.renyi import (
 )
 from leakscope.metrics.gaussian import max_divergence
 from leakscope.metrics.intervals import Interval, finite, tail_of
+from leakscope.metrics.jackknife import interval_of_largest, root_ends
 from leakscope.metrics.likelihood_ratio import mutual_information, total_variation_integral
+from leakscope.options import whole_number
 from leakscope.protocols import Floats
 
 
@@ -114,10 +115,7 @@ class RidgeLeakage:
         """The mean over some of these records: indices into them or a mask (r,) of a group."""
         if rows is None:
             return self._interval(slice(None))
-        chosen = np.asarray(rows)
-        if self.rho_kl[chosen].size == 0:
-            raise InputError("A mean needs at least one record, and none was chosen; choose some")
-        return self._interval(chosen)
+        return self._interval(checked_records(rows, len(self.rho_kl)))
 
     @cached_property
     def rho_mi(self) -> Floats:
@@ -191,8 +189,7 @@ class RidgeLeakage:
         The largest of many estimates are too large by chance: ``ridge_worst_case`` with another
         seed measures those again, with intervals for every figure.
         """
-        if k < 1:
-            raise InputError(f"The number of records k must be at least 1, got {k!r}")
+        whole_number("k", k, 1)
         first = np.argsort(-self.rho_kl, kind="stable")[:k]
         mean1, cov1, mean0, cov0 = (part[first] for part in self.gaussians)
         renyi = renyi_leakage((mean1, cov1, mean0, cov0), order)

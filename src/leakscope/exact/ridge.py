@@ -13,12 +13,11 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError
 from leakscope.exact.bases import Indices
-from leakscope.exact.checks import whole_number
-from leakscope.exact.draws import GROUPS, Draws
+from leakscope.exact.draws import GROUPS, Draws, saying_why_singular
 from leakscope.exact.result import RidgeLeakage
 from leakscope.metrics.gaussian import jeffreys
+from leakscope.options import whole_number
 from leakscope.protocols import Floats
 
 # Numbers in the solutions of one chunk of records and one group of draws: fits caches.
@@ -53,16 +52,9 @@ def ridge_leakage(
             X, y, n=n, l2=l2, noise=noise, grid=grid, draws=draws, records=records, seed=seed
         )
         size, p = drawn.X.shape
-        record, kept, needed = drawn.fewest()
-        if kept < needed:
-            raise InputError(
-                f"Record {record} is left out of {kept} of {draws} draws, where {needed} are "
-                f"needed for {p} parameters; take more draws or a smaller n"
-            )
         step = max(16, _CHUNK * GROUPS // (draws * p))
         parts = Parallel(n_jobs=workers or -1, prefer="threads")(
-            delayed(_leakage_of)(drawn, slice(start, start + step))
-            for start in range(0, len(drawn.asked), step)
+            delayed(_leakage_of)(drawn, part) for part in drawn.parts(step)
         )
     found = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     rho_kl, replicates, counted, mean1, cov1, mean0, cov0 = found
@@ -84,12 +76,6 @@ def ridge_leakage(
 def _leakage_of(drawn: Draws, part: slice) -> tuple[Indices | Floats, ...]:
     """For r records: rho_kl, its replicates, draws kept, and the two centred Gaussians."""
     kept, *gaussians = drawn.gaussians(part)
-    try:
+    with saying_why_singular():
         rho = jeffreys(*gaussians)
-    except InputError as error:
-        raise InputError(
-            "The models with or without some record do not vary in every parameter, so that they "
-            "have no density to compare; drop features that depend on others, or give noise, a "
-            "grid or more draws"
-        ) from error
     return rho[:, 0], rho[:, 1:], kept, *(one[:, 0] for one in gaussians)

@@ -12,16 +12,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.exact.bases import Indices
-from leakscope.exact.draws import Draws
-from leakscope.exact.jackknife import ends, interval_of_largest, root_ends
-from leakscope.exact.renyi import Gaussians, epsilon_leakage, largest_orders, renyi_leakage
+from leakscope.exact.draws import Draws, saying_why_singular
+from leakscope.exact.renyi import epsilon_leakage, largest_orders, renyi_leakage
 from leakscope.metrics.gaussian import max_divergence
 from leakscope.metrics.intervals import Interval, finite, tail_of
+from leakscope.metrics.jackknife import ends, interval_of_largest, root_ends
+from leakscope.options import magnitude, share, whole_number
 from leakscope.protocols import Floats
 
 _CHUNK = 256  # records at a time
@@ -109,29 +111,27 @@ def ridge_worst_case(
     orders: Sequence[float] = (2.0, 8.0),
     delta: float = 1e-5,
     seed: int = 0,
+    workers: int | None = None,
 ) -> WorstCase:
     """The worst case of a ridge regression for some records, with intervals.
 
     The options are those of ``ridge_leakage``, and the same seed and draws give the same models.
     """
+    if workers is not None:
+        whole_number("workers", workers, 1)
+    orders = _checked_orders(orders)
+    share("delta", delta)
     with threadpool_limits(limits=1):  # many small products: threads of BLAS would only wait
         drawn = Draws.of(
             X, y, n=n, l2=l2, noise=noise, grid=grid, draws=draws, records=records, seed=seed
         )
-        record, kept, needed = drawn.fewest()
-        if kept < needed:
-            raise InputError(
-                f"Record {record} is left out of {kept} of {draws} draws, too few for "
-                f"{drawn.X.shape[1]} parameters; take more draws or a smaller n"
-            )
-        parts = []
-        for start in range(0, len(drawn.asked), _CHUNK):
-            _, mean1, cov1, mean0, cov0 = drawn.gaussians(slice(start, start + _CHUNK))
-            parts.append(_measured((mean1, cov1, mean0, cov0), orders, delta))
+        parts = Parallel(n_jobs=workers or -1, prefer="threads")(
+            delayed(_measured)(drawn, part, orders, delta) for part in drawn.parts(_CHUNK)
+        )
     renyi, epsilon, top, most = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     return WorstCase(
         records=drawn.asked,
-        orders=tuple(float(order) for order in orders),
+        orders=orders,
         delta=delta,
         renyi=renyi[:, 0],
         epsilon=epsilon[:, 0],
@@ -142,10 +142,22 @@ def ridge_worst_case(
     )
 
 
-def _measured(gaussians: Gaussians, orders: Sequence[float], delta: float) -> tuple[Floats, ...]:
-    """For Gaussians (r, 1 + G, …): renyi (r, 1 + G, k), epsilon (r, 1 + G), α* and D_∞ (r,)."""
-    renyi = np.stack([renyi_leakage(gaussians, order) for order in orders], axis=-1)
-    mean1, cov1, mean0, cov0 = (part[:, 0] for part in gaussians)
+def _checked_orders(orders: Any) -> tuple[float, ...]:
+    given = np.asarray(orders)
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"The orders must be a list of numbers above 1, got {orders!r}")
+    return tuple(magnitude("orders", order, above=1) for order in given)
+
+
+def _measured(
+    drawn: Draws, part: slice, orders: Sequence[float], delta: float
+) -> tuple[Floats, ...]:
+    """For r records: renyi (r, 1 + G, k), epsilon (r, 1 + G), α* and D_∞ (r,)."""
+    _, mean1, cov1, mean0, cov0 = drawn.gaussians(part)
+    gaussians = mean1, cov1, mean0, cov0
+    with saying_why_singular():
+        renyi = np.stack([renyi_leakage(gaussians, order) for order in orders], axis=-1)
+    mean1, cov1, mean0, cov0 = (one[:, 0] for one in gaussians)
     return (
         renyi,
         epsilon_leakage(gaussians, delta),

@@ -22,6 +22,7 @@ from leakscope.leakage.divergence import Measured
 from leakscope.leakage.plans import Plan
 from leakscope.metrics.groups import value_codes
 from leakscope.metrics.intervals import Interval, finite, tail_of
+from leakscope.metrics.jackknife import half_width
 from leakscope.metrics.samples import Codes, record_units
 from leakscope.protocols import Bools, Floats
 
@@ -175,10 +176,8 @@ class Folded:
 
     def ends(self, confidence: float) -> tuple[Floats, Floats]:
         """The ends of each record's own interval, (n,) each."""
-        g = len(self.without)
-        spread = np.sqrt((g - 1) * self.without.var(axis=0))
-        width = -float(stdtrit(g - 1, tail_of(confidence))) * spread
-        return self.records - width, self.records + width
+        half = half_width(self.without.T, tail_of(confidence))
+        return self.records - half, self.records + half
 
     def null(self, chosen: Bools) -> Null:
         """What shuffling gives on average over the chosen records (n,)."""

@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import entr, expit
 
 from leakscope.errors import InputError
+from leakscope.options import magnitude, share, whole_number
 from leakscope.protocols import Floats
 
 
@@ -26,9 +27,9 @@ def mutual_information_bound(rho_kl: ArrayLike, prior: float = 0.5) -> Floats:
     weaker ρ_KL/4).
     """
     rho = _leakage(rho_kl)
-    share = _prior(prior)
-    most = float(entr(share) + entr(1 - share))
-    return np.minimum(share * (1 - share) * rho, most)[()]
+    inside = share("prior", prior)
+    most = float(entr(inside) + entr(1 - inside))
+    return np.minimum(inside * (1 - inside) * rho, most)[()]
 
 
 def advantage_bound(rho_kl: ArrayLike) -> Floats:
@@ -61,8 +62,8 @@ def success_bound(advantage: ArrayLike, prior: float = 0.5) -> Floats:
     values = np.asarray(advantage, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
         raise InputError(f"An advantage must be from 0 to 1, got {advantage!r}")
-    share = _prior(prior)
-    return np.asarray(max(share, 1 - share) + min(share, 1 - share) * values)[()]
+    inside = share("prior", prior)
+    return np.asarray(max(inside, 1 - inside) + min(inside, 1 - inside) * values)[()]
 
 
 def large_sample_leakage(gradients: ArrayLike, n: int) -> Floats:
@@ -126,7 +127,10 @@ def gradient_sensitivity(
     regression, ln(1 + e^{−yθᵀx}): radius·σ(radius·weights), so the radius itself over all θ. Ridge
     regression, (y − θᵀx)² with |y| ≤ labels: 2·radius·(radius·weights + labels).
     """
-    _positive(radius=radius, weights=weights, labels=labels, infinite=("weights",))
+    if weights != math.inf:
+        magnitude("weights", weights, above=0)
+    magnitude("radius", radius, above=0)
+    magnitude("labels", labels, above=0)
     if family == "logistic":
         return radius * float(expit(radius * weights))
     if family == "ridge":
@@ -159,8 +163,10 @@ def ridge_sensitivity(n: int, l2: float, radius: float, labels: float) -> Sensit
     apart than twice the largest there is. Attained: all other records are zero and (x, y) becomes
     (−x, y). Exact for n = 1.
     """
-    _size(n)
-    _positive(l2=l2, radius=radius, labels=labels)
+    whole_number("n", n, 1)
+    magnitude("l2", l2, above=0)
+    magnitude("radius", radius, above=0)
+    magnitude("labels", labels, above=0)
     gain = _peak(radius, n * l2)
     norm, largest = (
         math.sqrt(k) * labels * _peak(math.sqrt(k) * radius, n * l2) for k in (n - 1, n)
@@ -179,8 +185,9 @@ def logistic_sensitivity(n: int, l2: float, radius: float) -> Sensitivity:
     Attained: all other records are zero and (x, y) becomes (x, −y). Exact for n = 1, a bound
     beyond, and close where l2 is large.
     """
-    _size(n)
-    _positive(l2=l2, radius=radius)
+    whole_number("n", n, 1)
+    magnitude("l2", l2, above=0)
+    magnitude("radius", radius, above=0)
     largest = _largest_logistic(l2, radius)
     slope = gradient_sensitivity("logistic", radius, weights=largest)
     value = min(slope / (n * l2), 2 * largest)
@@ -222,21 +229,3 @@ def _leakage(values: ArrayLike) -> Floats:
     if not (leakage >= 0).all():
         raise InputError(f"A leakage must be 0 or more nats, got {values!r}")
     return leakage
-
-
-def _prior(prior: float) -> float:
-    if not 0 < prior < 1:
-        raise InputError(f"The prior must be between 0 and 1, got {prior!r}")
-    return prior
-
-
-def _size(n: int) -> None:
-    if n < 1:
-        raise InputError(f"There must be at least one training record, got {n!r}")
-
-
-def _positive(infinite: tuple[str, ...] = (), **values: float) -> None:
-    """Each value above 0, and finite unless named as one that need not be."""
-    for name, value in values.items():
-        if not value > 0 or (math.isinf(value) and name not in infinite):
-            raise InputError(f"{name} must be above 0 and finite, got {value!r}")

@@ -31,6 +31,7 @@ from leakscope.leakage.divergence import (
     prepare_information,
 )
 from leakscope.leakage.plans import Design, Plan
+from leakscope.options import whole_number
 from leakscope.protocols import Floats
 
 if TYPE_CHECKING:
@@ -97,6 +98,11 @@ class OutputLeakage:
         return {"leakage": [one.to_dict() for one in found]}
 
 
+def models_each_side(width: int, neighbours: int = 5) -> int:
+    """How many models with each record, and how many without, ``output_leakage`` needs."""
+    return max(neighbours + 3, 2 * width + 2)
+
+
 def output_leakage(
     observations: Stack | NDArray[Any],
     membership: ArrayLike,
@@ -125,10 +131,9 @@ def output_leakage(
             f"Observations must be some numbers per model and record, (models, records, numbers), "
             f"got shape {shape}"
         )
-    if neighbours < 1:
-        raise InputError(f"The number of neighbours must be at least 1, got {neighbours!r}")
+    whole_number("neighbours", neighbours, 1)
     width = shape[2] if len(shape) == 3 else 1
-    members = check_membership(membership, shape[0], max(neighbours + 3, 2 * width + 2))
+    members = check_membership(membership, shape[0], models_each_side(width, neighbours))
     if members.shape != shape[:2]:
         raise InputError(
             f"The membership is of {members.shape[1]} records, but {shape[1]} were observed"

@@ -26,6 +26,7 @@ from leakscope.metrics.thresholds import (
     check_calibration,
     draw_calibration,
 )
+from leakscope.options import share
 from leakscope.protocols import Bools, Floats
 
 FPRS = (0.001, 0.01, 0.05)
@@ -140,8 +141,7 @@ def roc(
 def check_options(inflation: float, prior: float) -> None:
     """Refuse an inflation that would narrow intervals, and a prior that is no probability."""
     check_inflation(inflation)
-    if not 0 < prior < 1:
-        raise InputError(f"The prior must be between 0 and 1, got {prior!r}")
+    share("prior", prior)
 
 
 def check_inflation(inflation: float) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
+from leakscope.options import magnitude
 from leakscope.protocols import Floats
 
 EPS = float(np.finfo(np.float64).eps)
@@ -67,18 +68,10 @@ def renyi_divergence(
     and infinite unless Σ_α is positive definite; order 1 is D(N1‖N0), order ∞ the max-divergence
     (van Erven & Harremoës 2014).
     """
-    if not order > 0:
-        raise InputError(f"The order of a Rényi divergence must be above 0, got {order!r}")
-    if math.isinf(order):
+    if order == math.inf:
         return max_divergence(mean1, cov1, mean0, cov0)
-    pair = diagonalize(mean1, cov1, mean0, cov0)
-    beyond = order - 1
-    finite = np.asarray((beyond * pair.excess < 1).all(axis=-1))
-    step = np.where(finite[..., None], -beyond * pair.excess, 0.0)  # the eigenvalues of Σ_α, less 1
-    volume = pair.excess if beyond == 0 else -np.log1p(step) / beyond
-    terms = order * np.square(pair.shift) / (1 + step) + volume - log_spread(pair)
-    value = np.maximum(terms.sum(axis=-1) / 2, 0.0)
-    return as_given(np.where(finite, value, np.inf))
+    magnitude("order", order, above=0)
+    return as_given(renyi_of(diagonalize(mean1, cov1, mean0, cov0), order - 1))
 
 
 def largest_order(mean1: ArrayLike, cov1: ArrayLike, mean0: ArrayLike, cov0: ArrayLike) -> Floats:
@@ -87,10 +80,7 @@ def largest_order(mean1: ArrayLike, cov1: ArrayLike, mean0: ArrayLike, cov0: Arr
     α* = s / (s − 1), s the largest generalized eigenvalue of Σ1 against Σ0; infinite where s ≤ 1.
     D_α grows without bound as α approaches a finite α*.
     """
-    pair = diagonalize(mean1, cov1, mean0, cov0)
-    largest = pair.excess.max(axis=-1)
-    wider = largest > pair.rounding
-    return as_given(np.where(wider, 1 + 1 / np.where(wider, largest, 1.0), np.inf))
+    return as_given(1 + orders_beyond(diagonalize(mean1, cov1, mean0, cov0)))
 
 
 def max_divergence(mean1: ArrayLike, cov1: ArrayLike, mean0: ArrayLike, cov0: ArrayLike) -> Floats:
@@ -119,6 +109,23 @@ def diagonalize(mean1: ArrayLike, cov1: ArrayLike, mean0: ArrayLike, cov0: Array
     whitened = _solve_lower(factor0, shift[..., None])
     turned = (np.swapaxes(rotation, -1, -2) @ whitened)[..., 0]
     return Pair(turned, np.square(values), (values - 1) * (values + 1))
+
+
+def renyi_of(pair: Pair, beyond: ArrayLike) -> Floats:
+    """The Rényi divergences of order 1 + beyond, which broadcasts against the pairs (…)."""
+    t = np.asarray(beyond, dtype=np.float64)[..., None]
+    finite = np.asarray((t * pair.excess < 1).all(axis=-1))
+    step = np.where(finite[..., None], -t * pair.excess, 0.0)  # the eigenvalues of Σ_α, less 1
+    volume = np.where(t == 0, pair.excess, -np.log1p(step) / np.where(t == 0, 1.0, t))
+    terms = (1 + t) * np.square(pair.shift) / (1 + step) + volume - log_spread(pair)
+    return np.where(finite, np.maximum(terms.sum(axis=-1) / 2, 0.0), np.inf)
+
+
+def orders_beyond(pair: Pair) -> Floats:
+    """How far beyond 1 the first order is at which the divergence is infinite, (…)."""
+    largest = pair.excess.max(axis=-1)
+    wider = largest > pair.rounding
+    return np.where(wider, 1 / np.where(wider, largest, 1.0), np.inf)
 
 
 def as_given(values: Floats) -> Floats:

@@ -16,6 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import betaln, expit, gammaln, logit, ndtr, ndtri, stdtrit, xlog1py, xlogy
 
 from leakscope.errors import InputError
+from leakscope.options import share
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ def finite(number: float) -> float | None:
 
 def tail_of(confidence: float) -> float:
     """The chance left at each end of a two-sided interval at this confidence."""
-    if not 0 < confidence < 1:
-        raise InputError(f"The confidence must be between 0 and 1, got {confidence!r}")
+    share("confidence", confidence)
     return (1 - confidence) / 2
 
 

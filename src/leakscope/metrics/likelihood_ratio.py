@@ -27,6 +27,7 @@ from scipy.special import entr, ndtr
 
 from leakscope.errors import InputError
 from leakscope.metrics.gaussian import EPS, Pair, as_given, diagonalize, log_spread
+from leakscope.options import share
 from leakscope.protocols import Floats
 
 Complexes = NDArray[np.complex128]
@@ -99,8 +100,7 @@ def mutual_information(
     entropy of the prior. The absolute error is below 1e-13 in any dimension: the sum repeats the
     integrand's transform at distances where it is below e⁻⁷⁵, and stops where it is below 1e-17.
     """
-    if not 0 < prior < 1:
-        raise InputError(f"The prior must be between 0 and 1, got {prior!r}")
+    share("prior", prior)
     pair = diagonalize(mean1, cov1, mean0, cov0)
     shape = pair.shift.shape[:-1]
     odds = math.log(prior) - math.log1p(-prior)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import betainc
 
-from leakscope.errors import InputError
 from leakscope.metrics.intervals import binomial, finite, tail_of
 from leakscope.metrics.rates import effective_size
 from leakscope.metrics.samples import Codes, check_scores, unit_codes
+from leakscope.options import share
 from leakscope.protocols import Bools, Floats
 
 # Below so many expected non-members above the threshold, their number cannot carry the rate.
@@ -64,8 +64,7 @@ def tpr_at_fpr(
     uncertainties are carried, exactly where either side is the smaller. N and M are effective
     numbers. Unresolved rates have a lower end of 0.
     """
-    if not 0 < fpr < 1:
-        raise InputError(f"A false positive rate must be between 0 and 1, got {fpr!r}")
+    share("fpr", fpr)
     values, members = check_scores(scores, membership)
     codes = unit_codes(unit, members)
     ours, others = np.sort(values[members]), np.sort(values[~members])

@@ -7,18 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from leakscope.protocols import Progress, silent
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Scale = Literal["quick", "full"]
 Row = Mapping[str, Any]
-
-# Told what is being done, how much of it is done and how much there is.
-Progress = Callable[[str, int, int], None]
-
-
-def silent(step: str, done: int, total: int) -> None:
-    """Nothing is told."""
 
 
 @dataclass(frozen=True)

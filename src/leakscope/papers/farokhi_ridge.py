@@ -161,7 +161,7 @@ def threshold_advantages(
     for start in range(0, models, block):
         many = range(start, min(start + block, models))
         chosen = np.stack([rng.choice(len(y), 2 * n, replace=False) for _ in many])
-        theta, _, _ = solve(X[chosen[:, :n]], y[chosen[:, :n]], n * case.l2)
+        theta = solve(X[chosen[:, :n]], y[chosen[:, :n]], n * case.l2, n).theta
         theta = release.rounded(theta) + noise.normal(scale=case.sigma, size=theta.shape)
         predicted = (X[chosen] @ theta[:, :, None])[..., 0]
         found.append(advantages_of(np.square(y[chosen] - predicted), n))

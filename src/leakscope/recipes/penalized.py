@@ -30,6 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from leakscope.errors import InputError
+from leakscope.options import magnitude
 from leakscope.protocols import Floats, Labels, Recipe
 from leakscope.recipes.leakage_objective import (
     LeakageObjective,
@@ -103,13 +104,9 @@ class _LeakagePenalized(BaseEstimator):  # type: ignore[misc]
         """σ² of the release; refuses options that make no sense."""
         limits = {"l2": 0.0, "leakage_weight": 0.0, "noise": 0.0, "power": 1.0, "max_iter": 1.0}
         for name, least in limits.items():
-            if not least <= getattr(self, name) < np.inf:
-                raise InputError(
-                    f"The option {name} must be a finite number of at least {least:g}, got "
-                    f"{getattr(self, name)!r}"
-                )
-        if self.grid is not None and not 0 < self.grid < np.inf:
-            raise InputError(f"The option grid must be above 0, or None, got {self.grid!r}")
+            magnitude(name, getattr(self, name), least=least)
+        if self.grid is not None:
+            magnitude("grid", self.grid, above=0)
         variance = self.noise**2 + (0.0 if self.grid is None else self.grid**2 / 12)
         if variance == 0 and self.leakage_weight > 0:
             raise InputError(

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import leakscope
 from leakscope.errors import InputError, ModelError
-from leakscope.protocols import Channel, Labels, Recipe
+from leakscope.protocols import Channel, Labels, Progress, Recipe, silent
 from leakscope.recipes import as_recipe
 from leakscope.recipes.fingerprint import fingerprint
 from leakscope.records import Records
@@ -29,7 +29,7 @@ from leakscope.trials.backends import LostWorkersError, Pool, Where, check_backe
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
 from leakscope.trials.table import Keeper, StoredStack, Trials
-from leakscope.trials.watching import Progress, Watch, counted
+from leakscope.trials.watching import Watch, counted
 from leakscope.trials.workers import Chunk, Finished, Job, work
 
 ROLES = (0, 1, 2)
@@ -87,7 +87,7 @@ def run_trials(
         home.write_manifest(_manifest(job, made_by, records, roles, seeds, keys))
         chunks = _missing(job, keys, seeds, roles, fresh)
         watch = Watch(job, chunks)
-        tell = progress or _silent
+        tell = progress or silent
         if watch.finished():
             found = f"found {watch.finished()} of {counted(job.models, 'model')} in {home.folder}"
             tell(found, watch.finished(), job.models)
@@ -98,10 +98,6 @@ def run_trials(
         for name, channel in named.items()
     }
     return Trials(roles, observations, seeds, home.folder, keeper)
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    """Nothing is told."""
 
 
 def _checked(records: Records, given: ArrayLike) -> NDArray[np.int8]:

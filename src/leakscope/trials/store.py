@@ -41,8 +41,11 @@ OWN_FILE = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 # No room: on the disk, in the quota, or for a file of this size.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-# Bytes to collect before they are written: a model may have hundreds of small arrays.
-AT_ONCE = 1 << 20
+# Bytes to collect before they are hashed and written: a model may have hundreds of small arrays.
+AT_ONCE = 1 << 18
+
+# How a file is opened that must not be there yet; O_BINARY where line ends would be translated.
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 # The name of a file to its checksum.
 Digests = dict[str, str]
@@ -182,30 +185,55 @@ class Store:
 
     def _write(self, path: Path, *parts: bytes | memoryview, private: bool = False) -> str:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(path, parts, private=private)
+            return _write_atomically(path, parts, private=private)
         except OSError as error:
             raise _refused(error, self.folder) from error
-        digest = hashlib.sha256()
-        for part in parts:
-            digest.update(part)
-        return digest.hexdigest()
 
 
-def _write_atomically(path: Path, parts: Iterable[bytes | memoryview], *, private: bool) -> None:
+def _write_atomically(path: Path, parts: Iterable[bytes | memoryview], *, private: bool) -> str:
+    """Write a file that is whole or not there, and give its checksum.
+
+    With as few calls of the system as it takes, and no file object: around each of them the writer
+    and the trainer hand Python's lock to each other.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    digest, mode = hashlib.sha256(), 0o600 if private else 0o666
     try:
-        opened = os.open(temporary, flags, 0o600 if private else 0o666)
-        with os.fdopen(opened, "wb", buffering=AT_ONCE) as file:
-            file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            handle = os.open(temporary, NEW, mode)
+        except FileNotFoundError:  # the first file of its folder
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle = os.open(temporary, NEW, mode)
+        try:
+            for block in _blocks(parts):
+                digest.update(block)
+                rest = memoryview(block)
+                while rest:  # a system may write less than it was given
+                    rest = rest[os.write(handle, rest) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        os.replace(temporary, path)  # noqa: PTH105 - see above
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+    return digest.hexdigest()
+
+
+def _blocks(parts: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes in fewer pieces: small parts are joined, large ones are not copied."""
+    small, size = list[bytes | memoryview](), 0
+    for part in parts:
+        if len(part) < AT_ONCE:
+            small.append(part)
+            size += len(part)
+        if size >= AT_ONCE or len(part) >= AT_ONCE:
+            yield b"".join(small)
+            small, size = [], 0
+        if len(part) >= AT_ONCE:
+            yield part
+    yield b"".join(small)
 
 
 def _own(status: os.stat_result) -> bool:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from leakscope.errors import ModelError, StoreError
+from leakscope.protocols import Progress
 from leakscope.trials.workers import Chunk, Job
-
-# Told what is being done, how many models are finished and how many there are.
-Progress = Callable[[str, int, int], None]
 
 # Seconds between two looks at what is finished, at least and at most; how often to look again once
 # all should be.

@@ -75,10 +75,13 @@ class Finished:
 
 def work(job: Job, chunks: Sequence[Chunk], records: Records) -> list[Finished]:
     """Finish chunks one after another; each is written while the next is trained."""
+    # Without groups and persons, on which a stored model must not depend: they have no part in its
+    # key, so that an audit by other groups finds it.
+    bare = replace(records, groups={}, unit=None)
     finished = []
     with _thread_pools(len(sys.modules)).limit(limits=1), ThreadPoolExecutor(1) as writer:
         for chunk in chunks:
-            finished.append(_worked(job, chunk, records, writer))
+            finished.append(_worked(job, chunk, records, bare, writer))
             if len(finished) > 1:  # no more than one waits to be written: models may be large
                 finished[-2].written()
     return [one.written() for one in finished]
@@ -98,25 +101,35 @@ class Writing:
         return self.told
 
 
-def _worked(job: Job, chunk: Chunk, records: Records, writer: ThreadPoolExecutor) -> Writing:
-    """Train and observe, or observe the models that are in the store."""
-    # Another worker may have finished it already, and died before it could say so.
-    asked = enumerate(zip(chunk.keys, chunk.wanted, strict=True))
-    pending = [place for place, (key, names) in asked if not job.store.has(key, names)]
+def _worked(
+    job: Job, chunk: Chunk, records: Records, bare: Records, writer: ThreadPoolExecutor
+) -> Writing:
+    """Train and observe, or observe the models that are in the store.
+
+    bare: the records as recipes see them.
+    """
+    # Another worker may have finished it already, and died before it could say so. The lists are
+    # read once: to open a file may have to wait for the one that is being written.
+    listed = [job.store.listed(key) for key in chunk.keys]
+    asked = enumerate(zip(listed, chunk.wanted, strict=True))
+    pending = [place for place, (there, names) in asked if not there.keys() >= set(names)]
     if not pending:
         return Writing()
-    stored = [_fetched(job.store, chunk.keys[place]) for place in pending]
+    stored = [
+        _fetched(job.store, chunk.keys[place]) if MODEL in listed[place] else None
+        for place in pending
+    ]
     models = [model for model in stored if model is not None]
     trained = len(models) < len(pending)
     started = time.monotonic()
     if trained:
-        everyone = _trained(job, chunk, records)
+        everyone = _trained(job, chunk, bare)
         models = [everyone[place] for place in pending]
     keep, long = trained and job.keep_models, time.monotonic() - started > LONG
     unusable = tuple(
         chunk.numbers[place]
         for place, model in zip(pending, stored, strict=True)
-        if model is None and job.store.has(chunk.keys[place], [MODEL])
+        if model is None and MODEL in listed[place]
     )
     writing, unkept = [], []
     for place, model in zip(pending, models, strict=True):
@@ -150,10 +163,7 @@ def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
     first, last = chunk.numbers[0], chunk.numbers[-1]
     which = f"Model {first}" if first == last else f"One of the models {first} to {last}"
     try:
-        # Without groups and persons, on which a stored model must not depend: they have no part
-        # in its key, so that an audit by other groups finds it.
-        bare = replace(records, groups={}, unit=None)
-        models = job.recipe.fit_many(bare, chunk.roles, chunk.seeds)
+        models = job.recipe.fit_many(records, chunk.roles, chunk.seeds)
     except Exception as error:
         raise ModelError(
             f"{which} of {job.models} (counting from 0, seed {chunk.seeds[0]}) could not be "

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.exact.jackknife import ends, interval_of_largest, root_ends
+from leakscope.metrics.jackknife import ends, interval_of_largest, root_ends
 
 T19 = 2.093024054408263  # Student's quantile of 97.5 % with 19 degrees of freedom
 
@@ -45,6 +45,14 @@ def test_an_infinite_replicate_decides_nothing():
     low, high = root_ends(np.array([4.0, 4.0, math.inf]), replicates, 0.025)
     np.testing.assert_array_equal(low, [4, 0, 0])
     np.testing.assert_array_equal(high, [4, math.inf, math.inf])
+
+
+def test_what_is_infinite_decides_nothing_on_any_scale():
+    replicates = np.array([[1.0, 1.1, 0.9], [1.0, np.inf, 1.0], [1.0, 1.0, 1.0]])
+    low, high = ends(np.array([1.0, 1.0, np.inf]), replicates, 0.025)
+    assert 0 < low[0] < 1 < high[0] < np.inf
+    np.testing.assert_array_equal(low[1:], 0)
+    np.testing.assert_array_equal(high[1:], np.inf)
 
 
 def test_the_interval_of_the_largest_holds_its_truth():
