@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import leakscope
 from leakscope.auditing.leakage import OUTPUTS, WEIGHTS, measure_leakage
 from leakscope.auditing.shadows import Dealing, why_no_parameters
+from leakscope.exact import ridge_leakage
 from leakscope.models import as_model
 from leakscope.protocols import silent
 from leakscope.records import Records
@@ -145,13 +146,27 @@ def test_few_parameters_are_measured_too(halves):
     assert one["channel"] == "parameters"
     # What models in pairs show by chance is taken off.
     assert one["null"]["mean"] == pytest.approx(0, abs=1e-9)
-    assert one["low"] < 0.2
-    assert one["high"] > 0
     fewer = reasons(audit(LogisticRegression(), halves, shadows=46))[WEIGHTS]
     assert fewer == (
         "LogisticRegression has 4 parameters, which takes 24 shadow models with each record and "
         "24 without; give --shadows 48 (shadows=48)."
     )
+
+
+def test_parameters_of_few_records_leak_what_exact_algebra_says():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = X[:, 0] + rng.normal(size=80)
+    report = audit(
+        LinearRegression(fit_intercept=False),
+        [Records(X[:40], y[:40]), Records(X[40:], y[40:])],
+        shadows=160,
+        attacks=["loss", "calibrated-loss"],
+    )
+    one = leakage(report)["parameter_rho_kl"]
+    assert one["value"] == pytest.approx(ridge_leakage(X, y, 40, draws=2000).mean.value, rel=0.1)
+    assert one["low"] > one["null"]["high"] > 0
+    assert one["null"]["p_value"] == 0.02  # as large as that by chance in none of 49
 
 
 def test_parameters_that_depend_on_each_other_are_named(halves):

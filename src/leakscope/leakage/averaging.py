@@ -81,13 +81,12 @@ class Leakage:
     """One measure of leakage: for each record (n,), averaged, and by group, with intervals.
 
     ``low`` and ``high`` (n,) are the ends of each record's own interval, for other models; the
-    interval of the mean is for other models and other records. ``null_records`` (n,) is what
-    shuffled membership gives each record on average. ``bound`` is the most that the advantage of
-    an adversary who sees the same could be if the average, less what shuffling gives where that
-    is below 0, were exactly right, ``bound_low`` and ``bound_high`` the same for the ends of its
-    interval, and ``null_bound`` for the average that one shuffle in twenty exceeds; NaN where the
-    average is not above chance, which bounds nothing, and for an advantage that was reached, which
-    limits nobody. ``note`` says what the measure is, and what it is a bound on.
+    interval of the mean is for other models and other records. ``bound`` is the most that the
+    advantage of an adversary who sees the same could be if the average, less what shuffling gives
+    where that is below 0, were exactly right, ``bound_low`` and ``bound_high`` the same for the
+    ends of its interval, and ``null_bound`` for the average that one shuffle in twenty exceeds;
+    NaN where the average is not above chance, which bounds nothing, and for an advantage that was
+    reached, which limits nobody. ``note`` says what the measure is, and what it is a bound on.
     """
 
     measure: str
@@ -96,7 +95,6 @@ class Leakage:
     high: Floats
     mean: Interval
     null: Null
-    null_records: Floats
     bound: float
     bound_low: float
     bound_high: float
@@ -238,7 +236,6 @@ def leakage_of(
         high=high,
         mean=average,
         null=null,
-        null_records=folded.shuffled.mean(axis=0),
         bound=implied(average.value),
         bound_low=implied(average.low),
         bound_high=implied(average.high),

@@ -54,7 +54,7 @@ class Size:
     permutations: int
 
 
-SIZES: dict[Scale, Size] = {"quick": Size(24, 49), "full": Size(128, 199)}
+SIZES: dict[Scale, Size] = {"quick": Size(20, 49), "full": Size(128, 199)}
 
 
 def network(n: int) -> Recipe:
