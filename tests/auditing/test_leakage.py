@@ -62,7 +62,7 @@ def tree(halves):
 def test_an_overfitted_tree_leaks_far_above_chance(tree):
     found = leakage(tree)
     assert list(found) == OF_OUTPUTS
-    best = tree.outcomes[0]
+    best = {one["attack"]: one for one in tree.outcomes}[tree.verdict.attack]
     for one in found.values():
         assert one["low"] > one["null"]["high"]
         if one["measure"] != "output_advantage":  # which is reached, and limits nobody
@@ -221,7 +221,7 @@ def test_trials_that_show_neither_probabilities_nor_losses_say_so(halves):
     dealing = Dealing(np.arange(300), np.arange(300) < 150, 16)
     trials = Trials(dealing.deal(0), {"label": np.zeros((16, 300, 1))}, range(16))
     model = SimpleNamespace(name="a vote", abilities=frozenset({"labels"}), classes=None)
-    found = measure_leakage(trials, dealing, model, halves[0], None, [], seed=0, progress=silent)
+    found = measure_leakage(trials, dealing, model, halves[0], None, seed=0, progress=silent)
     assert found.entries == []
     assert found.records is None
     assert found.not_run == {
@@ -238,8 +238,8 @@ def test_no_attack_that_was_judged_leaves_the_place_beside_empty(halves):
     records = SimpleNamespace(groups={})
     steps = []
     found = measure_leakage(
-        trials, dealing, model, records, None, [], seed=0,
+        trials, dealing, model, records, None, seed=0,
         progress=lambda *step: steps.append(step),
     )  # fmt: skip
-    assert [one["best_attack"] for one in found.entries] == [None] * 3
+    assert [one["best_attack"] for one in found.beside(None)] == [None] * 3
     assert steps[-1] == ("done", 2, 2)

@@ -36,3 +36,9 @@ def test_public_names_are_there() -> None:
     assert all(hasattr(ls.defenses, name) for name in ls.defenses.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'dampening'"):
         _ = ls.defenses.dampening
+
+
+@pytest.mark.parametrize("thing", [0.1, None, ["noise:0.1"]])
+def test_what_is_no_defense_is_refused(thing):
+    with pytest.raises(InputError, match="is no defense; give a Defense, or write one like 'noise"):
+        as_defense(thing)

@@ -21,17 +21,23 @@ def test_noise_takes_most_of_the_leakage(capsys: pytest.CaptureFixture[str]) -> 
     assert noisy < plain / 2
 
 
+def test_a_released_model_is_audited_beside_others_made_the_same_way() -> None:
+    made = run(PAGE, BLOCKS[1])
+    assert made["report"].to_dict()["trials"]["models"] == 16
+    assert made["model"].name.endswith("noise:0.1") or "noise" in made["noised"].name
+
+
 def test_the_other_way(capsys: pytest.CaptureFixture[str]) -> None:
-    run(PAGE, BLOCKS[1])
+    run(PAGE, BLOCKS[2])
     assert capsys.readouterr().out == ""
 
 
 def test_a_defense_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
-    run(PAGE, BLOCKS[2])
+    run(PAGE, BLOCKS[3])
     assert capsys.readouterr().out.strip() == "[1.5 0. ]"
 
 
 def test_every_defense_is_on_the_page() -> None:
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
     for entry in entries("defense"):
         assert f"| `{entry.name}` | `{entry.thing.example}` |" in text_of(PAGE)

@@ -260,6 +260,11 @@ def test_some_records_get_what_they_get_among_all(population):
         ({"noise": 1e200}, "The options noise and grid must be at most 1e\\+100, got 1e\\+200"),
         ({"grid": 0.0}, "The option grid must be a finite number above 0, got 0.0"),
         ({"X": np.ones((30, 0))}, r"needs features \(N, p\) and targets \(N,\), got shapes"),
+        ({"X": np.ones((1, 2)), "y": np.ones(1)}, "needs at least 2, got 1"),
+        (
+            {"X": np.ones((30, 2)) * [1e-6, 1e6]},
+            r"differ too much in scale, from 1e-06 to 1e\+06; divide each",
+        ),
         ({"X": np.ones(30)}, r"got shapes \(30,\) and \(30,\)"),
         ({"y": np.ones(29)}, r"got shapes \(30, 2\) and \(29,\)"),
         ({"y": np.array(["a"] * 30)}, "The targets must be numbers, got an array of <U1"),

@@ -33,7 +33,10 @@ def test_what_has_no_logarithm_is_left_out() -> None:
     _, right = boxes_and_lines(["1", "2"], BOXES, [LINE, dashed], "n").axes
     drawn = [line for line in right.get_lines() if line.get_linestyle() == "--"]
     assert np.isnan(drawn[0].get_ydata()).all()
-    assert [text.get_text() for text in right.get_legend().get_texts()] == ["ρ", "none"]
+    assert [text.get_text() for text in right.get_legend().get_texts()] == [
+        "ρ",
+        "none (0 where it ends)",
+    ]
 
 
 def test_an_interval_that_ends_below_zero_stays_on_the_axis() -> None:
@@ -55,3 +58,17 @@ def test_the_same_numbers_give_the_same_bytes_whatever_the_callers_style() -> No
     assert "<dc:date>" not in one
     assert "a title" in one
     assert "<text" not in one  # letters are paths: no font is needed to show them
+
+
+def test_labels_are_plain_and_stand_apart() -> None:
+    ticks = [f"{10.0**power:g}" for power in range(-9, 0)]
+    boxes = [np.zeros(3)] * len(ticks)
+    values = [10.0**power for power in range(-4, 5)]
+    line = Line("ρ", values, values, values)
+    figure = boxes_and_lines(ticks, boxes, [line], "λ")
+    figure.canvas.draw()
+    left, right = figure.axes
+    said = [label.get_text() for label in right.get_yticklabels()]
+    assert "0.01" in said
+    assert not any("$" in text for text in said)
+    assert {label.get_rotation() for label in left.get_xticklabels()} == {45.0}

@@ -29,12 +29,12 @@ def test_the_words_say_what_was_found_what_it_allows_and_what_it_does_not_say(
     found, allowed, caution = information.in_words(leakage)
     assert found == (
         "What models made this way show of a record tells whether it was in their training data: "
-        "on average 0.112 nats of the 0.693 that would settle it (95% interval 0.099 to 0.125), "
-        "where shuffled membership gives −0.029."
+        "on average 0.141 nats of the 0.693 that would settle it above what shuffled membership "
+        "shows (measured 0.112, 95% interval 0.099 to 0.125; shuffled −0.029)."
     )
     assert allowed == (
         "If that average, less what chance gives, were exactly right, no adversary who sees the "
-        "same of each record could have an advantage above 0.464 (0.437 to 0.489). The surest "
+        "same of each record could have an advantage above 0.464 (0.437 to 0.489). The strongest "
         "attack on this model, lira, achieved 0.377 (0.337 to 0.417)."
     )
     assert "lower bound on what the parameters tell" in caution
@@ -47,13 +47,17 @@ def test_what_chance_explains_is_said_to_be_chance(leakage: list[dict[str, Any]]
     first["null"]["p_value"] = 0.4
     found, allowed, _ = information.in_words([first])
     assert "tells no more than chance whether it was in" in found
-    assert found.endswith(
-        "An estimate below 0 stands for very little: from few models it errs downwards."
-    )
+    assert "on average −0.001 nats" in found
     assert allowed == "So little cannot be turned into a bound on the advantage."
     ((_, line),) = information.in_a_line([first])
     assert line.startswith("−0.030 nats")
     assert line.endswith("; too little for a bound on the advantage")
     # Another measure has no largest value to compare with.
     other = leakage[1] | {"null": first["null"] | {"p_value": None}}
-    assert "on average 0.760 nats (95% interval" in information.in_words([other])[0]
+    assert (
+        "nats above what shuffled membership shows (measured 0.760, 95% interval"
+        in (information.in_words([other])[0])
+    )
+    # Of one record by itself nothing can be said.
+    alone = other | {"value": None}
+    assert information.in_words([alone])[0].endswith("was in their training data.")

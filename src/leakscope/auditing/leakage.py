@@ -7,7 +7,6 @@ adversary who sees the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +49,11 @@ class Leaks:
         """Nothing, for this reason."""
         return cls(not_run=dict.fromkeys((OUTPUTS, WEIGHTS), reason))
 
+    def beside(self, best: Outcome | None) -> list[dict[str, Any]]:
+        """The entries for the report, with what the strongest attack achieved on this model."""
+        achieved = best and {"attack": best.attack, "advantage": best.advantage.to_dict()}
+        return [{**entry, "best_attack": achieved} for entry in self.entries]
+
 
 def measure_leakage(
     trials: Trials,
@@ -57,15 +61,13 @@ def measure_leakage(
     model: Model,
     records: Records,
     clusters: NDArray[np.intp] | None,
-    outcomes: Sequence[Outcome],
     *,
     seed: int,
     progress: Progress,
 ) -> Leaks:
     """Leakage through outputs and, where there are few enough, through parameters.
 
-    clusters (n,): records that count together. outcomes: what the attacks achieved on the audited
-    model, the surest first; the first stands beside each measure.
+    clusters (n,): records that count together.
     """
     options: dict[str, Any] = {
         "groups": records.groups,
@@ -95,7 +97,8 @@ def measure_leakage(
         except LeakscopeError as error:
             not_run[WEIGHTS] = str(error)
         progress("done", 2, 2)
-    return Leaks([_entry(*one, outcomes) for one in found], information, not_run)
+    entries = [{**one.to_dict(), "channel": channel} for channel, one in found]
+    return Leaks(entries, information, not_run)
 
 
 def _design(dealing: Dealing) -> Design:
@@ -123,10 +126,3 @@ def _channel(trials: Trials, dealing: Dealing) -> str:
             f"{ask_for(dealing.models_for(needed))}."
         )
     return channel
-
-
-def _entry(channel: str, leakage: Leakage, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    best = None
-    if outcomes:
-        best = {"attack": outcomes[0].attack, "advantage": outcomes[0].advantage.to_dict()}
-    return {**leakage.to_dict(), "channel": channel, "best_attack": best}

@@ -116,6 +116,7 @@ def run_audit(
         found = _attacked(subject, blocks, chosen, settings, progress, shadowing, coins=coins)
     controls += found.controls
     verdict = decide(found.outcomes, controls, settings.limit)
+    strongest = next((one for one in found.outcomes if one.attack == verdict.attack), None)
     report = {
         **_heading(command, settings),
         "target": _target(subject, settings),
@@ -123,7 +124,7 @@ def run_audit(
         "controls": [control.to_dict() for control in controls],
         "outcomes": [outcome.to_dict() for outcome in found.outcomes],
         "disclosures": [],
-        "leakage": found.leaks.entries,
+        "leakage": found.leaks.beside(strongest),
         "not_run": _reasons(not_run | found.battery.not_run | found.unjudged | found.leaks.not_run),
         "verdict": asdict(verdict),
         "cost": {
@@ -185,7 +186,6 @@ def _attacked(
             subject.model,
             records,
             subject.clusters,
-            judged,
             seed=seed,
             progress=progress,
         )

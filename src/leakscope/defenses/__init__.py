@@ -19,6 +19,10 @@ __all__ = ["OutputPerturbation", "as_defense", "gaussian_sigma"]
 def as_defense(thing: Defense | str) -> Defense:
     """A defense as it is, or as it is written: ``noise:0.1`` is its name and its first option."""
     if not isinstance(thing, str):
+        if not callable(getattr(thing, "wrap_recipe", None)):
+            raise InputError(
+                f"{thing!r} is no defense; give a Defense, or write one like 'noise:0.1'"
+            )
         return thing
     name, _, text = thing.partition(":")
     found = lookup("defense", name).thing

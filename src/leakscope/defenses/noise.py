@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError, ModelError
 from leakscope.leakage.mechanism import gaussian_epsilon, gaussian_sigma
-from leakscope.options import magnitude
+from leakscope.options import magnitude, whole_number
 from leakscope.protocols import AdjustableModel, Defense, Model, Recipe
+from leakscope.recipes import as_recipe
 from leakscope.records import Records
 from leakscope.registry import register
 
@@ -85,8 +86,10 @@ class OutputPerturbation(Defense):
     def wrap_recipe(self, recipe: Recipe) -> Recipe:
         """A recipe of the same models with noise on their parameters.
 
-        An epsilon that covers less than what the recipe's models show is warned of.
+        recipe: a Recipe, or what ``as_recipe`` makes one of. An epsilon that covers less than what
+        the recipe's models show is warned of.
         """
+        recipe = as_recipe(recipe)
         if self.epsilon is not None and self.budget(recipe, 1) is None:
             warnings.warn(
                 f"The noise covers the parameters alone, and models of the recipe {recipe.name!r} "
@@ -105,6 +108,7 @@ class OutputPerturbation(Defense):
         Normalizer, and searches for no setting; a classifier's for training sets that all have
         the same classes.
         """
+        whole_number("n", n, 1)
         if self.delta is None or not _is_all_parameters(recipe):
             return None
         epsilon, _ = self._epsilon_and_sigma()

@@ -9,6 +9,10 @@ from leakscope.errors import InputError
 from leakscope.exact.bases import Indices
 from leakscope.protocols import Floats
 
+# The largest ratio of the scales of two features: beyond it the smaller may pass for a rounding
+# error of the larger.
+UNEQUAL = 1e10
+
 
 def checked_population(X: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     """Features (N, p) and targets (N,) as finite numbers."""
@@ -18,7 +22,23 @@ def checked_population(X: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
             f"Ridge regression needs features (N, p) and targets (N,), got shapes {features.shape} "
             f"and {targets.shape}"
         )
+    if len(features) < 2:
+        raise InputError(
+            f"Ridge regression with and without a record needs at least 2, got {len(features)}"
+        )
+    _check_scales(features)
     return features, targets
+
+
+def _check_scales(features: Floats) -> None:
+    """Refuse columns so unequal that the small ones would be taken for rounding errors."""
+    sizes = np.abs(features).max(axis=0)
+    sizes = sizes[sizes > 0]
+    if sizes.size and sizes.max() > UNEQUAL * sizes.min():
+        raise InputError(
+            f"The features differ too much in scale, from {sizes.min():g} to {sizes.max():g}; "
+            "divide each by its standard deviation, or take other units"
+        )
 
 
 def _finite(name: str, values: ArrayLike) -> Floats:

@@ -85,8 +85,9 @@ class Leakage:
     advantage of an adversary who sees the same could be if the average, less what shuffling gives
     where that is below 0, were exactly right, ``bound_low`` and ``bound_high`` the same for the
     ends of its interval, and ``null_bound`` for the average that one shuffle in twenty exceeds;
-    NaN where the average is not above chance, which bounds nothing, and for an advantage that was
-    reached, which limits nobody. ``note`` says what the measure is, and what it is a bound on.
+    NaN where one shuffle in twenty exceeds this average, which bounds nothing, and for an
+    advantage that was reached, which limits nobody. ``note`` says what the measure is, and what it
+    is a bound on.
     """
 
     measure: str
@@ -225,8 +226,8 @@ def leakage_of(
     error = max(-null.mean, 0.0)
 
     def implied(value: float) -> float:
-        # What is not above chance is no ground for a bound.
-        unknown = math.isnan(value) or average.value + error <= 0
+        # What one shuffle in twenty exceeds is no ground for a bound.
+        unknown = math.isnan(value) or average.value <= null.high
         return math.nan if unknown else bound(max(value + error, 0.0))
 
     return Leakage(

@@ -125,6 +125,8 @@ def output_leakage(
     the estimator's own error, not leakage. ``design`` says how membership was drawn, where models
     depend on each other otherwise than in exact pairs.
     """
+    if not hasattr(observations, "shape"):
+        observations = np.asarray(observations)
     shape = tuple(observations.shape)
     if len(shape) not in (2, 3) or 0 in shape:
         raise InputError(

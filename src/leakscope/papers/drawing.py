@@ -35,6 +35,9 @@ _STYLE: dict[Any, Any] = {
     "legend.frameon": False,
 }
 
+# Characters of tick labels that fit side by side.
+WIDE = 36
+
 
 @dataclass(frozen=True)
 class Line:
@@ -67,6 +70,7 @@ def boxes_and_lines(
     not above 0 has no place on it and is left out.
     """
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     with own_style():
         figure = Figure(figsize=(6.4, 4.2), dpi=72, layout="constrained")
@@ -76,6 +80,8 @@ def boxes_and_lines(
         for at, line in enumerate(lines):
             _draw_line(right, line, (MEMBER, NONMEMBER)[at % 2])
         right.set_yscale("log")
+        right.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        right.yaxis.set_minor_formatter(NullFormatter())
         right.set_ylabel("leakage, nats (line)")
         right.spines["right"].set_visible(True)
         if len(lines) > 1:
@@ -95,6 +101,8 @@ def _draw_boxes(axes: Axes, ticks: Sequence[str], boxes: Sequence[Floats], xlabe
         flierprops={"marker": ".", "markersize": 3, "markeredgecolor": LINE},
     )
     axes.set_ylim(bottom=0)
+    if sum(map(len, ticks)) > WIDE:
+        axes.tick_params(axis="x", rotation=45)
     axes.set_xlabel(xlabel)
     axes.set_ylabel("adversary's |advantage| (boxes)")
 
@@ -105,6 +113,7 @@ def _draw_line(axes: Axes, line: Line, colour: str) -> None:
         np.array([np.nan if one is None else one for one in column], dtype=np.float64)
         for column in (line.values, line.low, line.high)
     )
+    name = line.name + (" (0 where it ends)" if (values == 0).any() else "")
     values = np.where(values > 0, values, np.nan)
     # An end below 0 is drawn to the value's own hundredth: a logarithm has no room for it.
     ends = np.stack([values - np.fmax(low, values / 100), np.fmax(high - values, 0.0)])
@@ -117,7 +126,7 @@ def _draw_line(axes: Axes, line: Line, colour: str) -> None:
         markersize=4,
         linestyle="dashed" if line.dashed else "solid",
         capsize=2,
-        label=line.name,
+        label=name,
     )
 
 

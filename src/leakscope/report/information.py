@@ -68,22 +68,21 @@ def _told(entry: Json) -> str:
         start = "What models made this way show of a record tells no more than chance whether it"
     else:
         start = "What models made this way show of a record tells whether it"
-    below = (
-        " An estimate below 0 stands for very little: from few models it errs downwards."
-        if entry["value"] is not None and entry["value"] < 0
-        else ""
-    )
+    if entry["value"] is None:
+        return f"{start} was in their training data."
+    # From few models the estimate errs, and where membership is shuffled it shows by how much.
+    above = entry["value"] - null["mean"]
     return (
-        f"{start} was in their training data: on average {amount(entry, entry['value'])}{most} "
-        f"(95% interval {span(entry)}), where shuffled membership gives {number(null['mean'])}."
-        f"{below}"
+        f"{start} was in their training data: on average {amount(entry, above)}{most} above what "
+        f"shuffled membership shows (measured {number(entry['value'])}, 95% interval "
+        f"{span(entry)}; shuffled {number(null['mean'])})."
     )
 
 
 def _allowed(entry: Json) -> str:
     best = entry["best_attack"]
     achieved = (
-        f" The surest attack on this model, {best['attack']}, achieved "
+        f" The strongest attack on this model, {best['attack']}, achieved "
         f"{number(best['advantage']['value'])} ({span(best['advantage'])})."
         if best is not None
         else ""
