@@ -141,3 +141,10 @@ def test_they_are_recipes_whose_models_are_released_with_noise(
     one, same, other = (recipe.fit(records, seed).estimator[-1].coef_ for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert (one != other).all()
+
+
+def test_classes_that_can_be_told_apart_are_warned_of_without_l2() -> None:
+    apart = X[:, 0] > 0
+    with pytest.warns(ConvergenceWarning, match="no finite solution, and leakage_ means nothing"):
+        LeakagePenalizedLogistic(l2=0.0, leakage_weight=0.0).fit(X, apart)
+    LeakagePenalizedLogistic(l2=0.01, leakage_weight=0.0).fit(X, apart)

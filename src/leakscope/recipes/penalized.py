@@ -149,6 +149,14 @@ class LeakagePenalizedLogistic(ClassifierMixin, _LeakagePenalized):  # type: ign
                 f"{kind}: it has {len(self.classes_)} of them"
             )
         theta = self._fit_parameters(features, codes.astype(np.float64), logistic_loss)
+        margins = (2 * codes - 1) * (features @ theta[:-1] + theta[-1])
+        if self.l2 == 0 and (margins > 0).all():
+            warnings.warn(
+                "The two classes can be told apart without error, so that without l2 there is no "
+                "finite solution, and leakage_ means nothing; give an l2 above 0",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         self.coef_, self.intercept_ = theta[None, :-1], theta[-1:]
         return self
 
