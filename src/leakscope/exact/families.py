@@ -1,0 +1,159 @@
+"""The three regressions of which every leave-one-out model is found, each as its loss of logits.
+
+A family has C linear outputs per record and K free ones: logits (C,) = basis (C, K) · free (K,).
+Binomial and gaussian have one of each. Adding a number to all logits of a multinomial model changes
+nothing, so that its free outputs are the C − 1 coordinates in an orthonormal basis of the logits
+that sum to zero: there the penalty is the same sum of squares and the optimum is unique.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import helmert
+
+from leakscope.protocols import Floats
+
+FamilyName = Literal["binomial", "multinomial", "gaussian"]
+FAMILIES: tuple[FamilyName, ...] = ("binomial", "multinomial", "gaussian")
+
+
+class Family(Protocol):
+    """The loss of one record as a function of its logits.
+
+    basis (C, K): see above. flat: the second derivative of the loss, along any free output, at
+    logits of zero, where it is largest. Targets: class numbers, or the numbers themselves.
+    """
+
+    @property
+    def name(self) -> FamilyName:
+        """As the user calls it."""
+        ...
+
+    @property
+    def basis(self) -> Floats:
+        """(C, K)."""
+        ...
+
+    @property
+    def flat(self) -> float:
+        """The curvature of the loss at logits of zero."""
+        ...
+
+    def losses(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        """The loss of b records, (b,), from their logits (b, C)."""
+        ...
+
+    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        """The derivative of the losses by the logits (b, C, m) of m models, written over them."""
+        ...
+
+    def curvatures(self, logits: Floats) -> Floats:
+        """The second derivatives by the free outputs, (b, K, K), from logits (b, C)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Binomial:
+    """Log-loss of two classes; the logit is that of the second."""
+
+    name: FamilyName = "binomial"
+    flat: float = 0.25
+
+    @property
+    def basis(self) -> Floats:
+        return np.ones((1, 1))
+
+    def losses(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        signs = 1.0 - 2.0 * targets
+        return np.logaddexp(0.0, signs * logits[:, 0])
+
+    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        # −t σ(−t·logit) for t = ±1: a probability near 1 would be subtracted from 1 otherwise.
+        signs = (2.0 * targets - 1.0)[:, None, None]
+        logits *= signs
+        with np.errstate(over="ignore"):  # e^800 is infinite, and 1/∞ the right answer
+            np.exp(logits, out=logits)
+        logits += 1.0
+        return np.divide(-signs, logits, out=logits)
+
+    def curvatures(self, logits: Floats) -> Floats:
+        odds = np.exp(-np.abs(logits))
+        return (odds / (1.0 + odds) ** 2)[..., None]
+
+
+@dataclass(frozen=True)
+class Multinomial:
+    """Log-loss of the softmax of C logits.
+
+    Nowhere is a probability near 1 subtracted from 1: it is what the others sum to.
+    """
+
+    classes: int
+    name: FamilyName = "multinomial"
+
+    @property
+    def basis(self) -> Floats:
+        rows: Floats = helmert(self.classes)
+        return np.ascontiguousarray(rows.T)
+
+    @property
+    def flat(self) -> float:
+        return 1.0 / self.classes
+
+    def losses(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        rows = np.arange(len(logits))
+        others = logits - logits[rows, targets][:, None]
+        others[rows, targets] = -np.inf
+        losses: Floats = np.logaddexp(0.0, np.logaddexp.reduce(others, axis=1))
+        return losses
+
+    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        shares = _softmax(logits)
+        rows = np.arange(len(logits))
+        shares[rows, targets] = 0.0
+        shares[rows, targets] = -shares.sum(axis=1)
+        return shares
+
+    def curvatures(self, logits: Floats) -> Floats:
+        shares = _softmax(logits.copy())
+        spread = -shares[:, :, None] * shares[:, None]
+        diagonal = np.arange(self.classes)
+        spread[:, diagonal, diagonal] = 0.0
+        spread[:, diagonal, diagonal] = -spread.sum(axis=2)
+        free: Floats = self.basis.T @ spread @ self.basis
+        return free
+
+
+def _softmax(logits: Floats) -> Floats:
+    """Probabilities from logits (b, C, …), written over them."""
+    logits -= logits.max(axis=1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    return logits
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Half of the squared error."""
+
+    name: FamilyName = "gaussian"
+    flat: float = 1.0
+
+    @property
+    def basis(self) -> Floats:
+        return np.ones((1, 1))
+
+    def losses(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        error: Floats = logits[:, 0] - targets
+        return error**2 / 2
+
+    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+        logits -= targets[:, None, None]
+        return logits
+
+    def curvatures(self, logits: Floats) -> Floats:
+        return np.ones((len(logits), 1, 1))

@@ -1,0 +1,117 @@
+"""The optimum of one regression by damped Newton steps, or that there is none.
+
+How far a model is from its optimum is measured by Newton's decrement √(gᵀH⁻¹g), which is the
+gradient relative to the curvature: it does not depend on the scale of the features, twice the
+excess of the sum is its square, and no logit x·θ is off by more than √(xᵀH⁻¹x) times it. The
+tolerance is 1e-10, or what rounding leaves of the gradient if that is more.
+
+Where classes can be separated the sum has no minimum: the gradient becomes small on the way to
+infinity all the same. What tells is the curvature, which vanishes in the direction of that way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
+
+from leakscope.exact.penalized import Regression
+from leakscope.protocols import Floats
+
+TOLERANCE = 1e-10
+_COARSEST = 1e-6  # a tolerance above this one says nothing
+_ROUNDS = 100
+_SHORTEST = 1e-10  # of the steps that are tried
+_NOISE = 1e-9  # relative differences of the sum that may be rounding
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """The optimum of a regression.
+
+    model (D, K); factor: the Cholesky factor of the curvature (D·K, D·K) there; sharpness: its
+    smallest eigenvalue relative to the curvature where nothing is predicted surely; tolerance: the
+    decrement below which a model is at the optimum.
+    """
+
+    model: Floats
+    factor: tuple[Floats, bool]
+    sharpness: float
+    tolerance: float
+
+    def solve(self, vectors: Floats) -> Floats:
+        """H⁻¹ times vectors (D, K, m), in the same shape."""
+        flat = vectors.reshape(len(self.factor[0]), -1)
+        solved: Floats = cho_solve(self.factor, flat, check_finite=False)
+        return solved.reshape(vectors.shape)
+
+
+def least_sharpness(l2: float) -> float:
+    """Below which a regression has no optimum, or none that can be computed.
+
+    Without a penalty there is none, and Newton's steps stop in the middle of nowhere; with one
+    there is an optimum always, and it is its digits that get lost.
+    """
+    return 1e-8 if l2 == 0 else 1e-12
+
+
+def minimum(regression: Regression, weights: Floats, start: Floats | None = None) -> Minimum | None:
+    """The optimum under these weights (n,) of the records; None if there is none."""
+    width, free = regression.design.shape[1], regression.basis.shape[1]
+    model = np.zeros((width, free)) if start is None else start.copy()
+    for _ in range(_ROUNDS):
+        hessian = regression.hessian(model, weights)
+        try:
+            factor = cho_factor(hessian, lower=True)
+        except LinAlgError:
+            return None
+        gradient = regression.gradients(model[..., None], weights)[..., 0]
+        step = cho_solve(factor, -gradient.ravel()).reshape(model.shape)
+        decrement = float(np.sqrt(max(0.0, -(gradient * step).sum())))
+        if decrement <= _COARSEST and decrement <= (
+            tolerance := _tolerance(regression.magnitudes(model, weights), factor)
+        ):
+            sharpness = _sharpness(hessian, regression.flat_hessian(weights))
+            if sharpness < least_sharpness(regression.l2):
+                return None
+            return Minimum(model + step, factor, sharpness, tolerance)
+        model = _descended(regression, weights, model, step, decrement)
+    return None
+
+
+def _tolerance(magnitudes: Floats, factor: tuple[Floats, bool]) -> float:
+    """The decrement that counts as zero, from the size of the terms of the gradient."""
+    root = solve_triangular(factor[0], np.diag(magnitudes.ravel()), lower=True)
+    rounding = _EPSILON * float(np.linalg.norm(root))
+    return min(max(TOLERANCE, rounding), _COARSEST)
+
+
+def _sharpness(hessian: Floats, flat: Floats) -> float:
+    try:
+        return float(eigh(hessian, flat, eigvals_only=True, subset_by_index=[0, 0])[0])
+    except LinAlgError:  # no curvature in some direction even where nothing is sure
+        return 0.0
+
+
+def _descended(
+    regression: Regression, weights: Floats, model: Floats, step: Floats, decrement: float
+) -> Floats:
+    """The model after the longest of the steps 1, ½, ¼, … that lowers the sum enough.
+
+    Close to the optimum the sum is all rounding, and a step is good that halves the slope.
+    """
+    before = regression.objective(model, weights)
+    length = 1.0
+    while length > _SHORTEST:
+        after = model + length * step
+        gain = before - regression.objective(after, weights)
+        if gain >= 1e-4 * length * decrement**2:
+            return after
+        if gain >= -_NOISE * abs(before):
+            slope = float((regression.gradients(after[..., None], weights)[..., 0] * step).sum())
+            if abs(slope) <= decrement**2 / 2:
+                return after
+        length /= 2
+    return model

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leakscope.exact.columns as module
+from leakscope.exact.columns import LeftOut
+from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
+from leakscope.exact.newton import Minimum, minimum
+from leakscope.exact.penalized import Regression
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+WEIGHTS = RNG.uniform(0.5, 2.0, size=40)
+RECORDS = np.array([3, 0, 39, 17])
+NOISY = X[:, 0] + RNG.normal(size=40)
+
+
+def solved(family: Family, y: np.ndarray, l2: float = 0.5) -> tuple[Regression, Minimum]:
+    regression = Regression.of(family, X, y, WEIGHTS, l2)
+    full = minimum(regression, WEIGHTS)
+    assert full is not None
+    return regression, full
+
+
+CASES: list[tuple[Family, np.ndarray]] = [
+    (Binomial(), (NOISY > 0).astype(int)),
+    (Multinomial(3), np.digitize(NOISY, [-0.5, 0.5])),
+    (Gaussian(), NOISY),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case[0].name)
+def left_out(request: pytest.FixtureRequest) -> LeftOut:
+    return LeftOut.of(*solved(*request.param), RECORDS)
+
+
+def without(record: int) -> np.ndarray:
+    weights = WEIGHTS.copy()
+    weights[record] = 0.0
+    return weights
+
+
+def test_the_steps_are_those_of_curvatures_built_without_the_record(left_out: LeftOut) -> None:
+    regression, model = left_out.regression, left_out.full.model
+    for column, record in enumerate(RECORDS):
+        whole = regression.hessian(model, WEIGHTS)
+        less = regression.hessian(model, without(record))
+        gradient = left_out.own_gradients[..., column].ravel()
+        first = np.linalg.solve(whole, gradient)
+        np.testing.assert_allclose(left_out.first_order()[..., column].ravel(), first, atol=1e-10)
+        step = np.linalg.solve(less, gradient)
+        np.testing.assert_allclose(left_out.one_step()[..., column].ravel(), step, atol=1e-10)
+        shares = np.linalg.eigvals(np.linalg.solve(whole, less)).real
+        assert left_out.kept[column] == pytest.approx(shares.min(), abs=1e-10)
+    assert not left_out.determined.any()
+
+
+def test_the_columns_are_the_minima_without_each_record(left_out: LeftOut) -> None:
+    models, found = left_out.solve_frozen()
+    assert found.all()
+    for column, record in enumerate(RECORDS):
+        alone = minimum(left_out.regression, without(record))
+        assert alone is not None
+        np.testing.assert_allclose(models[..., column], alone.model, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case[0].name)
+@pytest.mark.parametrize(("option", "value"), [("_SLOW", 1e-9), ("_ROUNDS", 2)])
+def test_a_column_that_is_slow_or_late_is_given_up(
+    case: tuple[Family, np.ndarray], option: str, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = LeftOut.of(*solved(*case), RECORDS)
+    monkeypatch.setattr(module, option, value)
+    models, found = left_out.solve_frozen()
+    assert not found.any()
+    assert (models == left_out.full.model[..., None]).all()
+
+
+def test_a_column_whose_curvature_may_have_vanished_is_not_certain(
+    left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "least_sharpness", lambda l2: 0.999)
+    _, found = left_out.solve_frozen()
+    assert found.all() == (left_out.regression.family.name == "gaussian")
+
+
+def test_certainty_is_a_lower_bound_of_the_sharpness() -> None:
+    for family, y in CASES[:2]:
+        left_out = LeftOut.of(*solved(family, y, 1e-3), RECORDS)
+        models, _ = left_out.solve_frozen()
+        changes = left_out.regression.largest_changes(models - left_out.full.model[..., None])
+        power = len(left_out.regression.basis) > 1
+        bound = left_out.full.sharpness * left_out.kept * np.exp(-(1.0 + power) * changes)
+        for column, record in enumerate(RECORDS):
+            alone = minimum(left_out.regression, without(record))
+            assert alone is not None
+            assert 0 < bound[column] <= alone.sharpness
+
+
+def test_a_record_with_a_direction_of_its_own_is_determined() -> None:
+    features = np.column_stack([X, np.arange(40) == 17])
+    regression = Regression.of(Gaussian(), features, NOISY, WEIGHTS, 0.0)
+    full = minimum(regression, WEIGHTS)
+    assert full is not None
+    left_out = LeftOut.of(regression, full, RECORDS)
+    assert left_out.determined.tolist() == [False, False, False, True]
+    assert np.isfinite(left_out.one_step()).all()
+    assert left_out.solve_frozen()[1].tolist() == [True, True, True, False]

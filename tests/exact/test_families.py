@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit, log_expit, softmax
+
+from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
+
+CASES: list[tuple[Family, np.ndarray]] = [
+    (Binomial(), np.array([0, 1, 1, 0])),
+    (Multinomial(2), np.array([0, 1, 1, 0])),
+    (Multinomial(4), np.array([3, 1, 0, 2])),
+    (Gaussian(), np.array([0.5, -1.0, 2.0, 0.0])),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: repr(case[0]))
+def case(request: pytest.FixtureRequest) -> tuple[Family, np.ndarray]:
+    found: tuple[Family, np.ndarray] = request.param
+    return found
+
+
+def numeric(family: Family, logits: np.ndarray, targets: np.ndarray, order: int) -> np.ndarray:
+    """First or second derivatives of the losses by the logits, from differences."""
+    if order == 0:
+        return family.losses(logits, targets)
+    step = 1e-4
+    columns = []
+    for output in range(logits.shape[1]):
+        shift = np.zeros(logits.shape[1])
+        shift[output] = step
+        ends = [numeric(family, logits + sign * shift, targets, order - 1) for sign in (1, -1)]
+        columns.append((ends[0] - ends[1]) / (2 * step))
+    return np.stack(columns, axis=-1)
+
+
+def test_residuals_and_curvatures_are_derivatives_of_the_loss(
+    case: tuple[Family, np.ndarray],
+) -> None:
+    family, targets = case
+    logits = np.random.default_rng(0).normal(size=(4, len(family.basis)))
+    first = family.residuals(logits[..., None].copy(), targets)[..., 0]
+    np.testing.assert_allclose(first, numeric(family, logits, targets, 1), atol=1e-7)
+    second = family.basis.T @ numeric(family, logits, targets, 2) @ family.basis
+    np.testing.assert_allclose(family.curvatures(logits), second, atol=1e-6)
+    largest = np.linalg.eigvalsh(family.curvatures(0 * logits))
+    np.testing.assert_allclose(largest, family.flat, atol=1e-12)
+
+
+def test_the_basis_is_orthonormal_and_leaves_out_what_changes_nothing(
+    case: tuple[Family, np.ndarray],
+) -> None:
+    family, _ = case
+    outputs, free = family.basis.shape
+    np.testing.assert_allclose(family.basis.T @ family.basis, np.eye(free), atol=1e-15)
+    assert free == max(1, outputs - 1)
+    if outputs > 1:
+        np.testing.assert_allclose(family.basis.sum(axis=0), 0, atol=1e-15)
+
+
+def test_residuals_of_several_models_are_those_of_each(case: tuple[Family, np.ndarray]) -> None:
+    family, targets = case
+    logits = np.random.default_rng(1).normal(size=(4, len(family.basis), 3))
+    together = family.residuals(logits.copy(), targets)
+    for model in range(3):
+        alone = family.residuals(logits[..., [model]].copy(), targets)
+        np.testing.assert_allclose(together[..., [model]], alone, atol=1e-15)
+
+
+def test_a_sure_prediction_keeps_the_digits_of_its_error() -> None:
+    sure = np.array([[40.0]])
+    one = np.array([1])
+    assert Binomial().losses(sure, one)[0] == pytest.approx(-log_expit(40.0), rel=1e-14)
+    assert Binomial().residuals(sure[..., None].copy(), one).item() == pytest.approx(
+        -expit(-40.0), rel=1e-14
+    )
+    assert Binomial().residuals(np.array([[[-800.0]]]), one).item() == -1.0
+    assert Binomial().residuals(np.array([[[800.0]]]), one).item() == 0.0
+    assert Binomial().curvatures(sure).item() == pytest.approx(np.exp(-40.0), rel=1e-14)
+    logits, shares = np.array([[0.0, 40.0, 1.0]]), softmax([0.0, 40.0, 1.0])
+    family, others = Multinomial(3), shares[0] + shares[2]
+    assert family.losses(logits, one)[0] == pytest.approx(others, rel=1e-14)
+    np.testing.assert_allclose(
+        family.residuals(logits[..., None].copy(), one)[0, :, 0],
+        [shares[0], -others, shares[2]],
+        rtol=1e-14,
+    )
+    spread = np.array([[shares[0], -shares[0], 0], [-shares[0], others, -shares[2]],
+                       [0, -shares[2], shares[2]]])  # fmt: skip
+    expected = family.basis.T @ spread @ family.basis
+    np.testing.assert_allclose(family.curvatures(logits)[0], expected, rtol=1e-12)
