@@ -13,6 +13,7 @@ from leakscope.errors import (
     MissingExtraError,
     ModelError,
     NotApplicableError,
+    OracleBudgetError,
     RecordsError,
     StoreError,
     UnknownNameError,
@@ -29,6 +30,7 @@ EXAMPLES = [
     MissingDataError("a sentence"),
     MissingExtraError("A torch model", "torch"),
     StoreError("a sentence"),
+    OracleBudgetError("a sentence"),
     UntrustedFileError("a sentence"),
 ]
 

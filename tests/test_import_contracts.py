@@ -20,7 +20,7 @@ from importlinter.domain.contract import Contract
 ROOT = Path(__file__).resolve().parent.parent
 KINDS: dict[str, type[Contract]] = {"layers": LayersContract, "forbidden": ForbiddenContract}
 
-BASE = {"errors", "protocols", "registry"}
+BASE = {"errors", "options", "protocols", "registry"}
 LEAVES = BASE | {"probabilities"}
 MACHINERY = LEAVES | {
     "attacks", "channels", "datasets", "defenses", "evidence", "exact", "extractions", "leakage",
@@ -31,8 +31,9 @@ FACADES = {"auditing", "compare", "gate"}
 
 MAY_IMPORT = {
     "errors": set(),
-    "protocols": {"errors"},
-    "registry": {"errors", "protocols"},
+    "options": {"errors"},
+    "protocols": {"errors", "options"},
+    "registry": {"errors", "options", "protocols"},
     "probabilities": BASE,
     "evidence": BASE,
     "records": BASE,

@@ -8,6 +8,7 @@ LeakscopeError
 ├── NotApplicableError                    an attack or control cannot run here; the report says why
 ├── MissingDataError (FileNotFoundError)  a data file is not there: where to get and to put it
 ├── MissingExtraError (ImportError)       an optional package is needed: how to install it
+├── OracleBudgetError                     more queries than a released model still answers
 ├── StoreError (OSError)                  the store of trials cannot be used: full, locked, not ours
 └── UntrustedFileError                    a file that could run code when loaded was refused
 
@@ -69,6 +70,10 @@ class MissingExtraError(LeakscopeError, ImportError):
     def __str__(self) -> str:
         what, extra = self.args
         return f"{what} needs an optional package; pip install 'leakscope[{extra}]'"
+
+
+class OracleBudgetError(LeakscopeError):
+    """More queries than the oracle still answers; none of them was answered."""
 
 
 class StoreError(LeakscopeError, OSError):

@@ -1,11 +1,13 @@
 """What a model, a channel, an attack, a recipe and a defense must offer: the walls of the house.
 
-Shapes: n records, k classes, w the width of a channel, m shadow models, p parameters.
+Shapes: n records, k classes, w the width of a channel, m shadow models, p parameters. Of an oracle:
+q queries of d features, k records that explain each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from leakscope.evidence import Evidence
+    from leakscope.extractions.disclosure import Disclosure
     from leakscope.records import Records
 
 Task = Literal["classification", "regression"]
@@ -200,3 +203,95 @@ class Defense(Protocol):
         recipe: the one that is defended, as it was before.
         """
         return None
+
+
+# What an oracle tells of the influence of the records it shows: how large and in which direction,
+# how large alone, or nothing.
+Show = Literal["signed", "absolute", "records"]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What an oracle says to q queries: a prediction each, and the k records that explain it.
+
+    ``predictions`` (q,), the probability of class 1, or (q, classes); ``shown`` (q, k), a number by
+    which one record is told from another and which means nothing else, the most influential first;
+    their ``features`` (q, k, d) and ``labels`` (q, k); ``values`` (q, k), the influence of each, or
+    its size, or None. Influence is how much the probability of the predicted class falls without
+    the record.
+    """
+
+    predictions: Floats
+    shown: NDArray[np.int64]
+    features: Floats
+    labels: Labels
+    values: Floats | None
+
+    def only(self, query: int) -> Answers:
+        """The answers to this one query, in the same shapes."""
+        one = slice(query, query + 1)
+        values = None if self.values is None else self.values[one]
+        return Answers(
+            self.predictions[one], self.shown[one], self.features[one], self.labels[one], values
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What an oracle has given away: the records shown so far (r,), in order, each once.
+
+    ``first`` (r,) is the query, counted from 1, at which each was shown for the first time.
+    """
+
+    queries: int
+    shown: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
+class Oracle(Protocol):
+    """One released model behind queries, with a budget and a log; the only door to its records."""
+
+    @property
+    def width(self) -> int:
+        """How many features a query has, d."""
+        ...
+
+    @property
+    def k(self) -> int:
+        """How many records explain a prediction."""
+        ...
+
+    @property
+    def show(self) -> Show:
+        """What it tells of their influence."""
+        ...
+
+    @property
+    def remaining(self) -> int | None:
+        """How many queries it still answers; None: any number."""
+        ...
+
+    @property
+    def log(self) -> Log:
+        """What it has given away so far, to whomever it was."""
+        ...
+
+    def ask(self, X: Floats) -> Answers:
+        """The answers to the queries (q, d); an OracleBudgetError where fewer than q remain."""
+        ...
+
+
+class Extraction(Protocol):
+    """An attack that chooses its queries and brings back records. Options are its fields.
+
+    ``holds``: whether the adversary has records of its own; they are then its first option, (m, d).
+    It stops with what it has when the budget is spent, and claims only what the oracle showed.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    holds: ClassVar[bool] = False
+
+    def run(self, oracle: Oracle) -> Disclosure:
+        """What was brought back."""
+        ...

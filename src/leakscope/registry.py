@@ -22,6 +22,7 @@ HOMES = {
     "channel": "leakscope.channels",
     "dataset": "leakscope.datasets",
     "defense": "leakscope.defenses",
+    "extraction": "leakscope.extractions",
     "experiment": "leakscope.papers",
     "model": "leakscope.models",
     "recipe": "leakscope.recipes",

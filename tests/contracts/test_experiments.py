@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from leakscope.papers import farokhi, farokhi_network, farokhi_ridge
+from leakscope.papers import (
+    farokhi,
+    farokhi_network,
+    farokhi_ridge,
+    shokri_queries,
+    shokri_reconstruction,
+    shokri_reveal,
+    shokri_samples,
+)
 from leakscope.papers.experiment import Experiment, Setting
 from leakscope.papers.saving import save
 from leakscope.registry import entries, lookup
@@ -39,6 +47,11 @@ TINY: list[tuple[Any, str, Any]] = [
     (farokhi_network, "SIZES", {"quick": farokhi_network.Size(16, 2)}),
     (farokhi_network, "SIZES_SWEPT", (12,)),
     (farokhi_network, "STEPS", 20),
+    (shokri_samples, "SAMPLES", {"quick": 2}),
+    (shokri_samples, "RECORDS", 150),
+    (shokri_reveal, "SIZES_SWEPT", {"quick": (50, 100)}),
+    (shokri_reconstruction, "STAND_IN", {"quick": (12, 15)}),
+    (shokri_queries, "POINTS", (1, 10, 30)),
 ]
 NAMES = [entry.name for entry in entries("experiment")]
 

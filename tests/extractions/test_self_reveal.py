@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscope.errors import InputError
+from leakscope.extractions import SelfReveal
+from leakscope.metrics import wilson
+
+Make = Callable[..., Any]
+
+
+@pytest.mark.parametrize("show", ["signed", "absolute", "records"])
+def test_six_records_whose_own_ranks_are_known(six: Any, show: str) -> None:
+    told = SelfReveal(six.X, ks=(1, 2, 3, 4)).run(six.oracle(k=4, show=show))
+    everyone = [one for one in told.groups if one.group == "all"]
+    # Own ranks 2, 4, 1, 2, 3, 1.
+    assert [(one.k, one.recovered) for one in everyone] == [(1, 2), (2, 4), (3, 5), (4, 6)]
+    assert [one.share for one in everyone] == [wilson(hits, 6) for hits in (2, 4, 5, 6)]
+    assert (told.recovered, told.bound, told.queries) == (6, 6, 6)
+    assert told.details == {"members": 6, "asked": 6}
+
+
+def test_it_agrees_with_ranks_from_the_whole_matrix_of_influence(problem: Make) -> None:
+    made = problem(40, 3)
+    order, _ = made.explain(made.X, 40)
+    ranks = np.argmax(order == np.arange(40)[:, None], axis=1) + 1
+    sex = np.where(np.arange(40) % 3 == 0, "f", "m")
+    told = SelfReveal(made.X, groups={"sex": sex}).run(made.oracle(k=10))
+    counted = {(one.group, one.value, one.k): one.recovered for one in told.groups}
+    for k in (1, 5, 10):
+        assert counted["all", "everyone", k] == (ranks <= k).sum()
+        assert counted["sex", "f", k] == (ranks[sex == "f"] <= k).sum()
+        assert counted["sex", "m", k] == (ranks[sex == "m"] <= k).sum()
+    assert 0 < told.recovered == (ranks <= 10).sum() < 40
+
+
+def test_an_explanation_is_judged_by_what_the_oracle_shows(six: Any) -> None:
+    told = SelfReveal(six.X).run(six.oracle(k=2))
+    assert [one.k for one in told.groups] == [1]
+    assert told.recovered == 2
+    with pytest.raises(InputError, match=r"ks is \(5, 10\), and the oracle shows 2 records"):
+        SelfReveal(six.X, ks=(5, 10)).run(six.oracle(k=2))
+    with pytest.raises(InputError, match="option ks must be a whole number of at least 1, got 0"):
+        SelfReveal(six.X, ks=(0,)).run(six.oracle(k=2))
+
+
+def test_a_stranger_is_never_found(six: Any) -> None:
+    told = SelfReveal(six.X + 0.5, ks=(4,)).run(six.oracle(k=4))
+    assert told.recovered == 0
+    assert told.groups[0].recovered == 0
+    assert len(told.records) > 0
+
+
+@pytest.mark.parametrize("budget", [0, 3])
+def test_shares_are_of_those_it_could_ask_about(six: Any, budget: int) -> None:
+    sex, person = list("fmfmfm"), list("aabbcc")
+    told = SelfReveal(six.X, ks=(4,), groups={"sex": sex}, unit=person).run(
+        six.oracle(k=4, budget=budget)
+    )
+    assert told.stopped == "the budget of queries was spent"
+    assert told.details["asked"] == told.queries == budget
+    assert [one.n for one in told.groups] == ([3, 2, 1] if budget else [])
+
+
+def test_one_of_two_equal_records_is_found_by_the_other(one_to_one: Make) -> None:
+    oracle = one_to_one([[1], [2], [0]])
+    oracle.X[1] = oracle.X[0]
+    told = SelfReveal(oracle.X[:1], ks=(1,)).run(oracle)
+    assert told.recovered == 1
+    np.testing.assert_array_equal(told.records, [1])
