@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 from leakscope import load_dataset
 from leakscope.exact import koh_liang, leave_one_out, one_step_newton
 
-RATIO, SECONDS, MEGABYTES = 50.0, 300.0, 3072.0
+RATIO, SECONDS, MEGABYTES = 300.0, 300.0, 3072.0
 SOLVERS = ("newton-cholesky", "lbfgs")
 SIZES = (2000, 5000, 10_000, 20_000)
 

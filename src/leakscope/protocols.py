@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Task = Literal["classification", "regression"]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 Labels = NDArray[Any]
 
 # What a model can be asked for, and what a channel can need of it.

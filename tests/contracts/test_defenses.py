@@ -138,6 +138,6 @@ def test_nothing_is_promised_of_a_recipe_of_which_nothing_is_known(defense):
         name = "unknown"
 
         def fit_many(self, records, roles, seeds):
-            raise NotImplementedError
+            pytest.fail("a promise needs no model")
 
     assert defense.budget(Unknown(), 40) is None

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from leakscope import load_dataset
 from leakscope.errors import InputError
 from leakscope.exact import leave_one_out
+from leakscope.records import Records
 
 # PAPERS: six records in the plane, l2 = 1.
 SIX = np.array([(0, 0), (1, 0), (0, 1), (2, 1), (1, 3), (3, 2)])
@@ -214,16 +215,19 @@ def influence_by_refitting(
     return np.hstack(columns)
 
 
-def test_fifty_records_of_adult_have_the_influence_that_refitting_shows() -> None:
-    adult = load_dataset("adult")
+def check_fifty_records_of(data: Records) -> None:
     rng = np.random.default_rng(0)
-    rows = rng.choice(len(adult.y), 1000, replace=False)
-    X, y = np.asarray(adult.X)[rows], adult.y[rows]
+    rows = rng.choice(len(data.y), 1000, replace=False)
+    X, y = np.asarray(data.X)[rows], data.y[rows]
     records = rng.choice(1000, 50, replace=False)
     found = leave_one_out(X, y).influence(X)[:, records]
     expected = influence_by_refitting(X, y, records, 1.0)
     assert np.abs(expected).max() > 0.01
     np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_fifty_records_of_adult_have_the_influence_that_refitting_shows() -> None:
+    check_fifty_records_of(load_dataset("adult"))
 
 
 def test_fifty_records_of_hospital_have_the_influence_that_refitting_shows(
@@ -231,15 +235,7 @@ def test_fifty_records_of_hospital_have_the_influence_that_refitting_shows(
 ) -> None:
     if not (data_folder / "diabetic_data.csv.xz").is_file():
         pytest.skip("diabetic_data.csv.xz is not in the data folder")
-    hospital = load_dataset("hospital", folder=data_folder)
-    rng = np.random.default_rng(0)
-    rows = rng.choice(len(hospital.y), 1000, replace=False)
-    X, y = np.asarray(hospital.X)[rows], hospital.y[rows]
-    records = rng.choice(1000, 50, replace=False)
-    found = leave_one_out(X, y).influence(X)[:, records]
-    expected = influence_by_refitting(X, y, records, 1.0)
-    assert np.abs(expected).max() > 0.01
-    np.testing.assert_allclose(found, expected, atol=1e-7)
+    check_fifty_records_of(load_dataset("hospital", folder=data_folder))
 
 
 def test_adult_reveals_as_many_of_its_own_records_as_published() -> None:

@@ -118,7 +118,7 @@ class LocalOracle:
                 f"it must give (q,) or (q, classes)"
             )
         if not np.isfinite(predictions).all():
-            raise ModelError("The model predicted a number that is not finite")
+            raise ModelError("The model predicted a number that is not finite; look at its predict")
         return predictions
 
     def _checked_explanations(
@@ -132,11 +132,15 @@ class LocalOracle:
             )
         outside = ((indices < 0) | (indices >= len(self.X))).any()
         if indices.dtype.kind not in "iu" or outside:
-            raise ModelError(f"An explanation named a record that is not one of {len(self.X)}")
+            raise ModelError(
+                f"An explanation named a record that is not one of {len(self.X)}; give positions in X"
+            )
         if (np.diff(np.sort(indices, axis=1), axis=1) == 0).any():
             raise ModelError("An explanation named a record twice; the k records must differ")
         if not np.isfinite(influence).all():
-            raise ModelError("An explanation gave an influence that is not finite")
+            raise ModelError(
+                "An explanation gave an influence that is not finite; look at its explain"
+            )
         return indices.astype(np.int64), influence
 
 

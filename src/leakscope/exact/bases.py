@@ -13,11 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leakscope.protocols import Bools, Floats
-
-Indices = NDArray[np.intp]
+from leakscope.protocols import Bools, Floats, Indices
 
 _BLOCK = 2**22  # numbers gathered from the features at a time, 32 MB
 _ILL = 1e-9  # ratio of squared singular values below which an update would lose its digits

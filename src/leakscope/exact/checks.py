@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
-from leakscope.exact.bases import Indices
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 # The largest ratio of the scales of two features: beyond it the smaller may pass for a rounding
 # error of the larger.
@@ -16,7 +15,8 @@ UNEQUAL = 1e10
 
 def checked_population(X: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
     """Features (N, p) and targets (N,) as finite numbers."""
-    features, targets = _finite("features", X), _finite("targets", y)
+    advice = "encode them, a label of two classes as 0 and 1"
+    features, targets = finite("features", X, advice), finite("targets", y, advice)
     if features.ndim != 2 or features.shape[1] == 0 or targets.shape != features.shape[:1]:
         raise InputError(
             f"Ridge regression needs features (N, p) and targets (N,), got shapes {features.shape} "
@@ -41,13 +41,11 @@ def _check_scales(features: Floats) -> None:
         )
 
 
-def _finite(name: str, values: ArrayLike) -> Floats:
+def finite(name: str, values: ArrayLike, advice: str = "encode them") -> Floats:
+    """The values as finite numbers; advice: what to do about others."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"The {name} must be numbers, got an array of {array.dtype}; encode them, a label of "
-            "two classes as 0 and 1"
-        )
+        raise InputError(f"The {name} must be numbers, got an array of {array.dtype}; {advice}")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         row = np.argwhere(~np.isfinite(array))[0][0]

@@ -10,13 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.exact.newton import Minimum, least_sharpness
 from leakscope.exact.penalized import Regression
-from leakscope.protocols import Bools, Floats
-
-Indices = NDArray[np.intp]
+from leakscope.protocols import Bools, Floats, Indices
 
 _ROUNDS = 100
 _SLOW, _PATIENCE = 0.7, 2  # a column whose decrement shrinks less than this, twice, is given up

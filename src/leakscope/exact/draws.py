@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from leakscope.errors import InputError
-from leakscope.exact.bases import Indices, draw_members, solve_bases
+from leakscope.exact.bases import draw_members, solve_bases
 from leakscope.exact.checks import checked_population, checked_records
 from leakscope.exact.moments import Accumulator, Release
 from leakscope.options import magnitude, whole_number
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 GROUPS = 20  # of draws, for the delete-group jackknife
 

@@ -21,7 +21,6 @@ from leakscope.errors import InputError
 from leakscope.exact.families import FamilyName
 from leakscope.exact.labels import feature_matrix
 from leakscope.exact.ordering import (
-    Indices,
     Measure,
     first_of,
     influence_of,
@@ -29,7 +28,7 @@ from leakscope.exact.ordering import (
     ranks_of,
 )
 from leakscope.options import one_of, whole_number
-from leakscope.protocols import Floats, Labels
+from leakscope.protocols import Floats, Indices, Labels
 
 Method = Literal["exact", "one-step-newton", "koh-liang"]
 Result = TypeVar("Result")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.errors import InputError
+from leakscope.exact.checks import finite
 from leakscope.exact.families import FAMILIES, Binomial, Family, Gaussian, Multinomial
 from leakscope.options import one_of
 from leakscope.protocols import Floats, Labels
@@ -65,19 +66,11 @@ def feature_matrix(X: ArrayLike, width: int | None = None) -> Floats:
     """Features (n, d) as finite numbers, of this width if it is given."""
     if hasattr(X, "toarray"):
         raise InputError("The features are a sparse matrix; hand over X.toarray()")
-    features = np.asarray(X)
-    if features.dtype.kind not in "biuf":
-        raise InputError(
-            f"The features must be numbers, got an array of {features.dtype}; encode them"
-        )
+    features = finite("features", X)
     wide = features.ndim == 2 and features.shape[1] >= 1
     if not wide or (width is not None and features.shape[1] != width):
         wanted = "d" if width is None else width
         raise InputError(f"The features must have the shape (n, {wanted}), got {features.shape}")
-    features = features.astype(np.float64)
-    if not np.isfinite(features).all():
-        row = np.argwhere(~np.isfinite(features))[0][0]
-        raise InputError(f"The features must be finite, and row {row} is not; fill or drop it")
     return features
 
 

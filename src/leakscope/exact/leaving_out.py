@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
-from leakscope.exact.columns import Indices, LeftOut
+from leakscope.exact.columns import LeftOut
 from leakscope.exact.influence import LeaveOneOut, Method
 from leakscope.exact.labels import Labelled, labelled, named
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
 from leakscope.options import magnitude, whole_number
-from leakscope.protocols import Floats, Progress, silent
+from leakscope.protocols import Floats, Indices, Progress, silent
 
 _COLUMNS = 512  # models moved together: enough for fast products, few enough to be light
 _NUMBERS = 2**23  # held for Woodbury's identity by the models moved together

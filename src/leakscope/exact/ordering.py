@@ -18,13 +18,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 Measure = Literal["probability", "log-loss", "squared-error"]
-Indices = NDArray[np.intp]
 
 _FAR = 600.0  # log-odds beyond which influences are not compared as they are: e^−708 is the least
 

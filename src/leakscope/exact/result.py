@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from leakscope.exact.bases import Indices
 from leakscope.exact.checks import checked_records
 from leakscope.exact.renyi import (
     Direction,
@@ -24,7 +23,7 @@ from leakscope.metrics.intervals import Interval, finite, tail_of
 from leakscope.metrics.jackknife import interval_of_largest, root_ends
 from leakscope.metrics.likelihood_ratio import mutual_information, total_variation_integral
 from leakscope.options import whole_number
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,11 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from leakscope.exact.bases import Indices
 from leakscope.exact.draws import GROUPS, Draws, saying_why_singular
 from leakscope.exact.result import RidgeLeakage
 from leakscope.metrics.gaussian import jeffreys
 from leakscope.options import whole_number
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 # Numbers in the solutions of one chunk of records and one group of draws: fits caches.
 _CHUNK = 2**16

@@ -17,14 +17,13 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
-from leakscope.exact.bases import Indices
 from leakscope.exact.draws import Draws, saying_why_singular
 from leakscope.exact.renyi import epsilon_leakage, largest_orders, renyi_leakage
 from leakscope.metrics.gaussian import max_divergence
 from leakscope.metrics.intervals import Interval, finite, tail_of
 from leakscope.metrics.jackknife import ends, interval_of_largest, root_ends
 from leakscope.options import magnitude, share, whole_number
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 _CHUNK = 256  # records at a time
 

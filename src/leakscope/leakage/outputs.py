@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -142,21 +143,10 @@ def output_leakage(
         )
     plan = Plan.draw(members, permutations, seed, design)
 
-    def read(start: int, stop: int) -> Floats:
-        part = np.asarray(observations[:, start:stop], dtype=np.float64)
-        if not np.isfinite(part).all():
-            model, record = np.argwhere(~np.isfinite(part))[0][:2]
-            raise InputError(
-                f"Observations must be finite, and model {model} shows "
-                f"{part[model, record].ravel()} of record {start + record}: clip probabilities "
-                f"before taking logarithms"
-            )
-        return part.reshape(*part.shape[:2], -1)
-
     size = max(AT_ONCE // (shape[0] * (IN_LINE if width == 1 else shape[0])), 1)
     found = {
         one.name: leakage_of(
-            Folded.of(read, one.prepare, members, plan, size),
+            Folded.of(partial(_read, observations), one.prepare, members, plan, size),
             measure=f"output_{one.name}",
             note=one.note,
             bound=one.bound,
@@ -169,3 +159,15 @@ def output_leakage(
         for one in _measures(neighbours, seed)
     }
     return OutputLeakage(**found)
+
+
+def _read(observations: Stack | NDArray[Any], start: int, stop: int) -> Floats:
+    """What is shown of these records, (m, stop − start, w), if it is finite."""
+    part = np.asarray(observations[:, start:stop], dtype=np.float64)
+    if not np.isfinite(part).all():
+        model, record = np.argwhere(~np.isfinite(part))[0][:2]
+        raise InputError(
+            f"Observations must be finite, and model {model} shows {part[model, record].ravel()} "
+            f"of record {start + record}: clip probabilities before taking logarithms"
+        )
+    return part.reshape(*part.shape[:2], -1)

@@ -19,12 +19,12 @@ from scipy.special import stdtrit
 
 from leakscope.datasets import load_dataset
 from leakscope.exact import RidgeLeakage, ridge_leakage
-from leakscope.exact.bases import Indices, solve
+from leakscope.exact.bases import solve
 from leakscope.exact.moments import Release
 from leakscope.leakage import large_sample_leakage
 from leakscope.metrics.intervals import tail_of
 from leakscope.papers.experiment import Scale, Setting
-from leakscope.protocols import Floats
+from leakscope.protocols import Floats, Indices
 
 COMPONENTS = 14  # as many as Adult has columns
 
