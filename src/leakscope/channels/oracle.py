@@ -133,7 +133,7 @@ class LocalOracle:
         outside = ((indices < 0) | (indices >= len(self.X))).any()
         if indices.dtype.kind not in "iu" or outside:
             raise ModelError(
-                f"An explanation named a record that is not one of {len(self.X)}; give positions in X"
+                f"An explanation named a record that is not one of {len(self.X)}; give positions"
             )
         if (np.diff(np.sort(indices, axis=1), axis=1) == 0).any():
             raise ModelError("An explanation named a record twice; the k records must differ")
