@@ -3,9 +3,12 @@
 usage: python benchmarks/engine.py [--models 64] [--rounds 5] [--trees 100]
 
 Forests of 100 trees on Adult, a pool of 4,000 records, 2,000 per model, observed through the
-margin, the loss and the probabilities. The bare loop trains and observes the same models and keeps
-nothing; the engine keeps the models too, or only what was observed. Each way is a command of its
-own. They take turns of half a second, the others being stopped meanwhile (SIGSTOP), so that a busy
+margin, the loss and the probabilities. Both the engine and the bare loop, which trains and observes
+the same models, do each of two tasks: to keep the models and what was observed (the loop by
+`joblib.dump` and `numpy.save`, which neither check nor flush what they write), and to keep no models
+(the loop: nothing at all). What the engine adds is its time over that of the loop at the same task;
+the price of keeping, the engine with models over the loop that keeps nothing, is told apart. Each
+way is a command of its own. They take turns of half a second, the others being stopped meanwhile (SIGSTOP), so that a busy
 moment of the machine meets them all; only a command's own turns count. The start of the workers is
 told apart.
 """
@@ -22,6 +25,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import joblib
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from threadpoolctl import threadpool_limits
@@ -36,7 +40,13 @@ from leakscope.trials import fixed_size, model_seeds, run_trials
 POOL, MEMBERS = 4000, 2000
 CHANNELS = (Margin(), Loss(), Probabilities())
 TURN = 0.5
-WAYS = ("bare loop", "1 worker", "1 worker, models not kept", "2 workers")
+WAYS = (
+    "bare loop, nothing kept",
+    "bare loop, models kept",
+    "1 worker, models not kept",
+    "1 worker, models kept",
+    "2 workers, models kept",
+)
 
 
 def forest(trees: int) -> SklearnRecipe:
@@ -44,13 +54,20 @@ def forest(trees: int) -> SklearnRecipe:
     return SklearnRecipe("forest", RandomForestClassifier(trees, n_jobs=1), prepare=True)
 
 
-def bare_loop(recipe: SklearnRecipe, records: Records, roles: np.ndarray) -> None:
-    """Train and observe, one model after another."""
+def bare_loop(
+    recipe: SklearnRecipe, records: Records, roles: np.ndarray, folder: Path | None
+) -> None:
+    """Train and observe, one model after another; into the folder if there is one."""
     with threadpool_limits(limits=1):
-        for row, seed in zip(roles, model_seeds(0, len(roles)), strict=True):
-            model = Remembering(recipe.fit(records.take(np.flatnonzero(row == 1)), seed))
-            for channel in CHANNELS:
-                channel.observe(model, records)
+        seeds = model_seeds(0, len(roles))
+        for number, (row, seed) in enumerate(zip(roles, seeds, strict=True)):
+            trained = recipe.fit(records.take(np.flatnonzero(row == 1)), seed)
+            model = Remembering(trained)
+            seen = {channel.name: channel.observe(model, records) for channel in CHANNELS}
+            if folder is not None:
+                joblib.dump(trained, folder / f"{number}.joblib")
+                for name, values in seen.items():
+                    np.save(folder / f"{number}-{name}.npy", values)
 
 
 def one_way(way: str, models: int, trees: int) -> None:
@@ -58,30 +75,25 @@ def one_way(way: str, models: int, trees: int) -> None:
     records = load_dataset("adult").sample(POOL, 0)
     roles = fixed_size(POOL, MEMBERS, models, 0)
 
-    def engine(recipe: SklearnRecipe, roles: np.ndarray) -> float:
-        workers = 2 if way == "2 workers" else 1
+    def work(recipe: SklearnRecipe, roles: np.ndarray) -> None:
         with tempfile.TemporaryDirectory() as folder:
             begun = time.perf_counter()
-            run_trials(
-                *(recipe, records, roles, CHANNELS),
-                store=Path(folder),
-                workers=workers,
-                keep_models="not kept" not in way,
-            )
-            taken = time.perf_counter() - begun
-            print(taken, flush=True)  # its end: what it takes to delete the files is not counted
-        return taken
+            if way.startswith("bare loop"):
+                kept = None if "nothing" in way else Path(folder)
+                bare_loop(recipe, records, roles, kept)
+            else:
+                run_trials(
+                    *(recipe, records, roles, CHANNELS),
+                    store=Path(folder),
+                    workers=int(way[0]),
+                    keep_models="not kept" not in way,
+                )
+            # Said before the folder goes: what it takes to delete the files is not counted.
+            print(time.perf_counter() - begun, flush=True)
 
-    if way == "bare loop":
-        bare_loop(forest(1), records, roles[:2])
-        print(0.0, flush=True)
-        sys.stdin.readline()
-        bare_loop(forest(trees), records, roles)
-        print("finished", flush=True)
-    else:
-        engine(forest(1), roles[:2])
-        sys.stdin.readline()
-        engine(forest(trees), roles)
+    work(forest(1), roles[:2])
+    sys.stdin.readline()
+    work(forest(trees), roles)
 
 
 class Command:
@@ -146,7 +158,7 @@ def main() -> None:
             for command in unfinished:
                 command.take_a_turn()
         rounds.append([command.seconds / options.models for command in commands])
-        starts.append(commands[-1].started - commands[1].started)
+        starts.append(commands[-1].started - commands[-2].started)
     taken = np.array(rounds)
     print("| | seconds per model, median | all rounds |")
     print("|---|---|---|")
@@ -154,15 +166,16 @@ def main() -> None:
         told = ", ".join(f"{one:.3f}" for one in seconds)
         print(f"| {way} | {np.median(seconds):.3f} | {told} |")
     print()
-    bare, one, unkept, two = taken.T
+    bare, keeping, unkept, kept, two = taken.T
     print(
         f"models: {options.models}, trees: {options.trees}, records: {POOL} ({MEMBERS} per model)"
     )
     print(f"start of two workers: {np.median(starts):.1f} s, once")
     for name, ratios in (
-        ("1 worker / 2 workers", one / two),
-        ("1 worker / bare loop", one / bare),
-        ("1 worker, models not kept / bare loop", unkept / bare),
+        ("1 worker / 2 workers", kept / two),
+        ("engine / bare loop, models kept by both", kept / keeping),
+        ("engine / bare loop, models kept by neither", unkept / bare),
+        ("price of keeping models: engine / bare loop that keeps nothing", kept / bare),
     ):
         told = ", ".join(f"{ratio:.3f}" for ratio in ratios)
         print(f"{name}: {np.median(ratios):.3f} (rounds: {told})")

@@ -6,7 +6,7 @@ q queries of d features, k records that explain each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -25,7 +25,7 @@ Indices = NDArray[np.intp]
 Labels = NDArray[Any]
 
 # What a model can be asked for, and what a channel can need of it.
-Ability = Literal["labels", "probabilities", "loss", "queries", "parameters"]
+Ability = Literal["labels", "probabilities", "loss", "queries", "parameters", "records"]
 
 # What an attack knows of who was a member, beyond what it sees through its channel.
 Knowledge = Literal[
@@ -69,7 +69,8 @@ class Model(Protocol):
 
     ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, whether it
     answers for features it has not been asked about before (``queries``; saved predictions do
-    not), and its ``parameters``, if it is a ParametricModel.
+    not), its ``parameters``, if it is a ParametricModel, and the training ``records`` that explain
+    a prediction, if it is an ExplainedModel.
     """
 
     name: str
@@ -109,6 +110,53 @@ class AdjustableModel(ParametricModel, Protocol):
 
     def with_parameters(self, vector: Floats) -> Model:
         """The same model with these parameters (p,), and no more of its training than it needs."""
+        ...
+
+
+class Explainer(Protocol):
+    """Which training records explain a prediction, for those who hold all of them.
+
+    Influence is how much the loss of a prediction rises without the record; d features are those
+    the predictor itself works on, after all preparation.
+    """
+
+    @property
+    def X(self) -> Floats:
+        """The features of the training records, (n, d)."""
+        ...
+
+    @property
+    def y(self) -> Labels:
+        """Their labels, (n,)."""
+        ...
+
+    def predict(self, X: Floats) -> Floats:
+        """The probability of class 1, (q,), or of every class, (q, C); the number predicted."""
+        ...
+
+    def explain(self, X: Floats, k: int) -> tuple[Indices, Floats]:
+        """The positions of the k records that are shown for each query, and their influence.
+
+        Both (q, k), the most influential first; −1 and 0 where no record is shown.
+        """
+        ...
+
+    def influence_chunks(self, X: Floats) -> Iterator[tuple[slice, Floats]]:
+        """The influence of every record, in parts: which queries, and their influences (r, n)."""
+        ...
+
+
+@runtime_checkable
+class ExplainedModel(Model, Protocol):
+    """A model that comes with the records that explain it, where ``abilities`` has ``records``."""
+
+    @property
+    def explainer(self) -> Explainer:
+        """Its training records and their influence."""
+        ...
+
+    def prepared(self, X: Any) -> Floats:
+        """Records (n, …) as the explainer is asked about them, (n, d)."""
         ...
 
 
@@ -219,7 +267,8 @@ class Answers:
     which one record is told from another and which means nothing else, the most influential first;
     their ``features`` (q, k, d) and ``labels`` (q, k); ``values`` (q, k), the influence of each, or
     its size, or None. Influence is how much the probability of the predicted class falls without
-    the record.
+    the record. Where fewer than k are shown ``shown`` is −1, and what stands in the other arrays
+    means nothing.
     """
 
     predictions: Floats
