@@ -5,12 +5,12 @@ usage: python benchmarks/engine.py [--models 64] [--rounds 5] [--trees 100]
 Forests of 100 trees on Adult, a pool of 4,000 records, 2,000 per model, observed through the
 margin, the loss and the probabilities. Both the engine and the bare loop, which trains and observes
 the same models, do each of two tasks: to keep the models and what was observed (the loop by
-`joblib.dump` and `numpy.save`, which neither check nor flush what they write), and to keep no models
-(the loop: nothing at all). What the engine adds is its time over that of the loop at the same task;
-the price of keeping, the engine with models over the loop that keeps nothing, is told apart. Each
-way is a command of its own. They take turns of half a second, the others being stopped meanwhile (SIGSTOP), so that a busy
-moment of the machine meets them all; only a command's own turns count. The start of the workers is
-told apart.
+`joblib.dump` and `numpy.save`, which neither check nor flush what they write), and to keep no
+models (the loop: nothing at all). What the engine adds is its time over that of the loop at the
+same task; the price of keeping, the engine with models over the loop that keeps nothing, is told
+apart. Each way is a command of its own. They take turns of half a second, the others being stopped
+meanwhile (SIGSTOP), so that a busy moment of the machine meets them all; only a command's own turns
+count. The start of the workers is told apart.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Explainer(Protocol):
     """
 
     @property
-    def X(self) -> Floats:
+    def X(self) -> Floats:  # noqa: N802 -- a matrix, as everywhere
         """The features of the training records, (n, d)."""
         ...
 
