@@ -34,7 +34,14 @@ KEYS = {
     "farokhi-fig3": {"l2", *FAROKHI},
     "farokhi-fig4": {"features", *FAROKHI},
     "farokhi-fig5": {"sigma", *FAROKHI},
-}
+    "shokri-table2": {"dataset", "group", "value", "share", "k1", "k5", "k10"},
+    "shokri-table3": {
+        "dataset", "features", "records", "bound", "k", "recovered", "queries", "seconds",
+    },
+    "shokri-table4": {
+        "dataset", "scc", "scc_size_1", "largest_scc", "max_in_degree", "in_degree_0",
+    },
+}  # fmt: skip
 
 # What makes experiments so small that all of them take seconds: module, attribute, value.
 TINY: list[tuple[Any, str, Any]] = [
