@@ -131,7 +131,7 @@ def test_wrong_queries_are_refused(queries: np.ndarray, message: str) -> None:
         ({"explain": lambda Q, k: (TOP[:, :1], VALUES)}, r"shape \(4, 2\), got \(4, 1\)"),
         ({"explain": lambda Q, k: (TOP, VALUES[:3])}, r"\(4, 2\) and \(3, 2\)"),
         ({"explain": lambda Q, k: (TOP + 1, VALUES)}, "not one of 6"),
-        ({"explain": lambda Q, k: (TOP - 1, VALUES)}, "not one of 6"),
+        ({"explain": lambda Q, k: (TOP - 2, VALUES)}, "not one of 6"),
         ({"explain": lambda Q, k: (TOP.astype(float), VALUES)}, "not one of 6"),
         ({"explain": lambda Q, k: (TOP * 0, VALUES)}, "named a record twice"),
         ({"explain": lambda Q, k: (TOP, VALUES * np.nan)}, "an influence that is not finite"),
@@ -142,3 +142,46 @@ def test_a_model_that_answers_nonsense_is_refused(options: dict[str, Any], messa
     with pytest.raises(ModelError, match=message):
         asked.ask(QUERIES)
     assert asked.log.queries == 0
+
+
+@pytest.mark.parametrize("labels", [Y, Y / 2, np.array(list("abcabc")), Y.astype(object)])
+def test_where_no_record_is_shown_nothing_is_told_or_logged(labels: np.ndarray) -> None:
+    top = np.array([[-1, -1], [5, -1], [-1, 4], [5, 4]])
+    asked = oracle(explain=lambda Q, k: (top[: len(Q)], VALUES[: len(Q)]), y=labels)
+    answers = asked.ask(QUERIES)
+    nothing = top < 0
+    np.testing.assert_array_equal(answers.shown, top)
+    assert not answers.features[nothing].any()
+    assert set(answers.labels[nothing].tolist()) <= {0, ""}
+    assert answers.values is not None
+    assert not answers.values[nothing].any()
+    np.testing.assert_array_equal(answers.features[~nothing], X[top[~nothing]])
+    np.testing.assert_array_equal(answers.labels[~nothing], labels[top[~nothing]])
+    np.testing.assert_array_equal(answers.values[~nothing], VALUES[~nothing])
+    np.testing.assert_array_equal(asked.log.shown, [5, 4])
+    np.testing.assert_array_equal(asked.log.first, [2, 3])
+    assert asked.log.queries == 4
+    assert VALUES[0, 0] == 0.3  # what the explainer gave is left alone
+
+
+def test_the_last_record_is_still_new_after_nothing_was_shown() -> None:
+    tops = iter([np.array([[-1, -1]]), np.array([[5, 0]])])
+    asked = oracle(explain=lambda Q, k: (next(tops), np.zeros((1, 2))))
+    asked.ask(QUERIES[:1])
+    asked.ask(QUERIES[:1])
+    np.testing.assert_array_equal(asked.log.shown, [5, 0])
+
+
+def test_an_explainer_has_an_oracle() -> None:
+    class Explains:
+        X, y = X, Y
+        predict, explain = staticmethod(predict), staticmethod(explain)
+
+        def influence_chunks(self, Q: np.ndarray) -> Any:
+            pytest.fail("an oracle shows what explanations show")
+
+    asked = LocalOracle.of(Explains(), k=2, show="absolute", budget=7)
+    assert (asked.k, asked.show, asked.remaining) == (2, "absolute", 7)
+    np.testing.assert_array_equal(asked.ask(QUERIES).shown, TOP)
+    plain = LocalOracle.of(Explains())
+    assert (plain.k, plain.show, plain.remaining) == (5, "signed", None)

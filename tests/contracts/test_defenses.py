@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from leakscope.channels.influence import explained
+from leakscope.channels.oracle import LocalOracle
 from leakscope.defenses import as_defense
+from leakscope.models import as_model
 from leakscope.protocols import Model, Recipe
 from leakscope.recipes import as_recipe
 from leakscope.recipes.fingerprint import fingerprint
@@ -20,6 +23,10 @@ from leakscope.trials import random_halves, run_trials
 
 DEFENSES = [as_defense(entry.thing.example) for entry in entries("defense")]
 CHANNELS = [entry.thing() for entry in entries("channel")]
+MARGIN = lookup("channel", "margin").thing()
+# What trials see of a model that comes without its records; explanations need them.
+SEEN_IN_TRIALS = [one for one in DEFENSES if not hasattr(one, "around")]
+AROUND_EXPLAINERS = [one for one in DEFENSES if hasattr(one, "around")]
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(80, 4))
@@ -98,16 +105,18 @@ def test_it_can_be_sent_to_a_worker(defense):
 
 
 def test_the_fingerprint_changes_with_the_defense_and_its_options(defense):
+    channel = next((c for c in CHANNELS if defense.wrap_channel(c) is not c), CHANNELS[0])
     wrapped = [one.wrap_recipe(plain()) for one in (defense, other(defense))]
-    channels = [one.wrap_channel(CHANNELS[0]) for one in (defense, other(defense))]
-    prints = {fingerprint((plain(), CHANNELS[0]))}
+    channels = [one.wrap_channel(channel) for one in (defense, other(defense))]
+    prints = {fingerprint((plain(), channel))}
     prints |= {fingerprint(pair) for pair in zip(wrapped, channels, strict=True)}
     assert len(prints) == 3
 
 
+@pytest.mark.parametrize("defense", SEEN_IN_TRIALS, ids=str)
 def test_trials_never_take_a_plain_model_for_a_defended_one(defense, tmp_path):
     def seen(*defenses):
-        recipe, channel = plain(), lookup("channel", "margin").thing()
+        recipe, channel = plain(), MARGIN
         for one in defenses:
             recipe, channel = one.wrap_recipe(recipe), one.wrap_channel(channel)
         return run_trials(recipe, RECORDS, ROLES, [channel], store=tmp_path, workers=1).observations
@@ -141,3 +150,47 @@ def test_nothing_is_promised_of_a_recipe_of_which_nothing_is_known(defense):
             pytest.fail("a promise needs no model")
 
     assert defense.budget(Unknown(), 40) is None
+
+
+@pytest.fixture(scope="module")
+def explainer():
+    fitted = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(RECORDS.X, RECORDS.y)
+    return explained(as_model(fitted), RECORDS).explainer
+
+
+def sound(safer, explainer, queries, k=4):
+    """Whether what a defended explainer shows is what an oracle may say."""
+    told = LocalOracle.of(safer, k=k).ask(queries)
+    np.testing.assert_array_equal(told.predictions, explainer.predict(queries))
+    np.testing.assert_array_equal(safer.explain(queries, k)[0], told.shown)
+    there = told.shown >= 0
+    np.testing.assert_array_equal(told.features[there], explainer.X[told.shown[there]])
+    for rows, influence in safer.influence_chunks(queries):
+        assert influence.shape == (len(queries[rows]), len(explainer.X))
+    return told
+
+
+@pytest.mark.parametrize("defense", AROUND_EXPLAINERS, ids=str)
+@pytest.mark.parametrize("k", [1, 4, 80])
+def test_a_defended_explainer_is_one_like_any_other(defense, k, explainer):
+    before = explainer.X.copy()
+    told = sound(defense.around(explainer), explainer, X, k)
+    true, _ = explainer.explain(X, k)
+    assert not np.array_equal(told.shown, true)
+    np.testing.assert_array_equal(explainer.X, before)
+    # One by one the queries have the answers they have together.
+    safer = defense.around(explainer)
+    alone = [safer.explain(X[row : row + 1], k)[0][0] for row in range(10)]
+    np.testing.assert_array_equal(alone, told.shown[:10])
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer"), list(product(AROUND_EXPLAINERS, AROUND_EXPLAINERS)), ids=str
+)
+def test_two_around_an_explainer_combine_in_either_order(inner, outer, explainer):
+    both = sound(outer.around(inner.around(explainer)), explainer, X).shown
+    turned = sound(inner.around(outer.around(explainer)), explainer, X).shown
+    np.testing.assert_array_equal(both, turned)
+    recorded = lookup("channel", "records").thing()
+    wrapped = outer.wrap_channel(inner.wrap_channel(recorded))
+    assert wrapped.channel.channel is recorded

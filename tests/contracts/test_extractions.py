@@ -125,3 +125,52 @@ def test_what_was_shown_to_somebody_else_is_not_its_own(extraction):
     told = extraction.run(asked)
     assert told.to_dict() == extraction.run(oracle()).to_dict()
     assert len(told.records) <= len(asked.log.shown)
+
+
+def shy(Q, k):
+    """The same explanations, of which those of odd records are not shown, to some queries none."""
+    order, values = explain(Q, k)
+    hidden = (order % 2 == 1) | (Q[:, :1] > 0.8)
+    return np.where(hidden, -1, order), np.where(hidden, 0.0, values)
+
+
+class Garbled:
+    """The same oracle with rubbish where no record is shown: the query as if it were one."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def ask(self, X):
+        told = self.inner.ask(X)
+        nothing = told.shown < 0
+        features = np.where(nothing[..., None], X[:, None], told.features)
+        values = None if told.values is None else np.where(nothing, 0.5, told.values)
+        return Answers(told.predictions, told.shown, features, told.labels, values)
+
+
+@pytest.mark.parametrize("show", ["signed", "absolute", "records"])
+@pytest.mark.parametrize("k", [1, 3])
+def test_nothing_counts_that_was_not_shown(extraction, show, k):
+    asked = LocalOracle(predict, shy, X, Y, k=k, show=show)
+    told = extraction.run(asked)
+    assert told.queries == asked.log.queries
+    assert set(told.records) == set(asked.log.shown)
+    np.testing.assert_array_equal(told.first, asked.log.first)
+    assert (told.records >= 0).all()
+    assert (told.records % 2 == 0).all()
+    assert told.recovered <= len(told.records)
+    garbled = extraction.run(Garbled(LocalOracle(predict, shy, X, Y, k=k, show=show)))
+    assert garbled.to_dict() == told.to_dict()
+
+
+@pytest.mark.parametrize("show", ["signed", "records"])
+def test_an_oracle_that_shows_nobody_gives_nothing_away(extraction, show):
+    def nobody(Q, k):
+        return np.full((len(Q), k), -1), np.zeros((len(Q), k))
+
+    told = extraction.run(LocalOracle(predict, nobody, X, Y, k=3, show=show))
+    assert (told.recovered, len(told.records)) == (0, 0)
+    assert told.stopped

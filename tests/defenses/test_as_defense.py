@@ -19,12 +19,22 @@ def test_the_written_form() -> None:
     [
         ("noise:much", "The defense 'noise:much' has no number after its colon; write it like"),
         ("noise", "either sigma or epsilon"),
+        ("explain-crowd", "needs a number after a colon; write it like 'explain-crowd:5'"),
         ("noise:-1", "sigma must be a finite number above 0"),
     ],
 )
 def test_what_cannot_be_read_is_refused(written: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         as_defense(written)
+
+
+def test_a_whole_number_is_one() -> None:
+    defense = as_defense("explain-crowd:5")
+    assert defense == ls.defenses.CrowdedExplanations(5)
+    assert isinstance(ls.defenses.as_defense("explain-crowd:5").size, int)
+    assert as_defense("explain-refuse") == ls.defenses.RefusedExplanations()
+    with pytest.raises(InputError, match=r"size must be a whole number of at least 2, got 2\.5"):
+        as_defense("explain-crowd:2.5")
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:

@@ -66,6 +66,29 @@ def test_figures_agree_with_walking_from_every_record(seed: int) -> None:
         assert graph.omniscient_queries(start) == slow_omniscient(neighbours, start)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_that_lead_nowhere_count_for_nothing(seed: int) -> None:
+    neighbours = random_graph(40, 3, seed)
+    neighbours[np.random.default_rng(seed).random(size=(40, 3)) < 0.4] = -1
+    graph = InfluenceGraph.of(neighbours)
+    lists = [set(row.tolist()) - {-1} for row in neighbours]
+    degrees = [sum(record in one for one in lists) for record in range(40)]
+    np.testing.assert_array_equal(graph.in_degrees, degrees)
+    for start in range(40):
+        seen, waiting = {start}, [start]
+        while waiting:
+            new = lists[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        assert graph.reach[start] == len(seen)
+    known, queries = {0}, 0
+    while gains := {one: len(lists[one] - known) for one in sorted(known) if lists[one] - known}:
+        known |= lists[max(gains, key=lambda one: gains[one])]
+        queries += 1
+    assert graph.omniscient_queries(0) == queries
+    assert InfluenceGraph.of([[-1], [-1]]).table()["scc"] == 2
+
+
 def test_one_who_knows_the_graph_asks_only_where_there_is_something_new() -> None:
     # From 0 a chain to a hub: 1 leads nowhere new, 2 to the hub, and the hub to all others.
     graph = InfluenceGraph.of([[1, 2], [0, 2], [1, 3], [4, 5], [3, 5], [3, 4]])
@@ -82,7 +105,7 @@ def test_one_who_knows_the_graph_asks_only_where_there_is_something_new() -> Non
         ([0, 1], r"shape \(n, k\), got int64 \(2,\)"),
         ([[0.5], [1.0]], "whole numbers of shape"),
         ([[0], [2]], "not one of the 2 records"),
-        ([[0], [-1]], "not one of the 2 records"),
+        ([[0], [-2]], "not one of the 2 records"),
     ],
 )
 def test_what_is_no_graph_is_refused(neighbours: Any, message: str) -> None:

@@ -171,3 +171,33 @@ def test_records_of_zeros_alone_give_no_way_and_do_no_harm(drawn_problem: Make) 
 def test_a_negative_number_of_restarts_is_refused(problem: Make) -> None:
     with pytest.raises(InputError, match="restarts must be a whole number of at least 0, got -1"):
         Reconstruction(restarts=-1).run(problem(40, 6).oracle())
+
+
+def test_values_that_are_all_zero_are_taken_for_none(drawn_problem: Make) -> None:
+    made = drawn_problem(300, 20, 15)
+    oracle = LocalOracle(
+        made.predict,
+        lambda X, k: (made.explain(X, k)[0], np.zeros((len(X), k))),
+        made.X,
+        made.y,
+        k=2,
+    )
+    told, without = (
+        Reconstruction().run(one) for one in (oracle, made.oracle(k=2, show="records"))
+    )
+    np.testing.assert_array_equal(told.records, without.records)
+    assert told.bound is None
+    assert told.recovered == without.recovered > 2
+
+
+def test_where_records_are_hidden_the_others_fall(problem: Make) -> None:
+    made = problem(40, 4)
+
+    def explain(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        order, values = made.explain(X, 40)
+        first = np.argsort(order % 2, axis=1, kind="stable")[:, :k]  # only even numbers are shown
+        return np.take_along_axis(order, first, axis=1), np.take_along_axis(values, first, axis=1)
+
+    told = Reconstruction().run(LocalOracle(made.predict, explain, made.X, made.y, k=1))
+    assert told.recovered >= made.bound
+    assert (told.records % 2 == 0).all()

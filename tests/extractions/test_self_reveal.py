@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscope.channels.oracle import LocalOracle
 from leakscope.errors import InputError
 from leakscope.extractions import SelfReveal
 from leakscope.metrics import wilson
@@ -21,7 +22,7 @@ def test_six_records_whose_own_ranks_are_known(six: Any, show: str) -> None:
     assert [(one.k, one.recovered) for one in everyone] == [(1, 2), (2, 4), (3, 5), (4, 6)]
     assert [one.share for one in everyone] == [wilson(hits, 6) for hits in (2, 4, 5, 6)]
     assert (told.recovered, told.bound, told.queries) == (6, 6, 6)
-    assert told.details == {"members": 6, "asked": 6}
+    assert told.details == {"members": 6, "asked": 6, "refused": 0}
 
 
 def test_it_agrees_with_ranks_from_the_whole_matrix_of_influence(problem: Make) -> None:
@@ -72,3 +73,71 @@ def test_one_of_two_equal_records_is_found_by_the_other(one_to_one: Make) -> Non
     told = SelfReveal(oracle.X[:1], ks=(1,)).run(oracle)
     assert told.recovered == 1
     np.testing.assert_array_equal(told.records, [1])
+
+
+def test_a_record_is_asked_about_elsewhere(problem: Make) -> None:
+    made = problem(40, 3)
+    heard: list[np.ndarray] = []
+
+    def explain(Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        heard.append(Q)
+        order, values = made.explain(Q, k)
+        return np.asarray(order), np.asarray(values)
+
+    oracle = LocalOracle(made.predict, explain, made.X, made.y)
+    told = SelfReveal(made.X, ks=(5,), outward=1.0).run(oracle)
+    outside = made.X + (made.X - made.X.mean(axis=0))
+    np.testing.assert_allclose(heard[0], outside)
+    own = (made.explain(outside, 5)[0] == np.arange(40)[:, None]).any(axis=1)
+    assert told.recovered == told.groups[0].recovered == own.sum() > 0
+
+    heard.clear()
+    SelfReveal(made.X, ks=(5,), beside=0.3, copies=50).run(oracle)
+    assert heard[0].shape == (1024, 3)
+    noise = (np.concatenate(heard) - np.repeat(made.X, 50, axis=0)) / made.X.std(axis=0)
+    assert noise.shape == (2000, 3)
+    # Of 6,000 numbers the standard error is 0.3 / 77 and 0.3 / 110.
+    assert abs(noise.mean()) < 0.025
+    assert abs(noise.std() - 0.3) < 0.017
+
+
+def test_one_answer_of_several_is_enough(one_to_one: Make) -> None:
+    oracle = one_to_one([[1, 2], [1, 0], [0, 1]])
+    table = [[1, 2], [0, 1], [-1, -1], [1, 0], [-1, -1], [-1, -1]]
+    answers = iter(table)
+
+    def explain(Q: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([next(answers) for _ in Q]), np.zeros((len(Q), 2))
+
+    oracle.explain = explain
+    told = SelfReveal(oracle.X, ks=(1, 2), copies=2).run(oracle)
+    # Record 0 is shown first by its second answer, 1 first by its second, 2 is refused twice.
+    assert [one.recovered for one in told.groups] == [2, 2]
+    assert told.details == {"members": 3, "asked": 3, "refused": 1}
+    assert told.queries == 6
+
+
+def test_a_record_whose_copies_were_not_all_asked_about_is_left_out(six: Any) -> None:
+    told = SelfReveal(six.X, ks=(4,), copies=4).run(six.oracle(k=4, budget=10))
+    assert (told.queries, told.details["asked"], told.groups[0].n) == (10, 2, 2)
+
+
+def test_a_record_of_zeros_is_not_found_where_nothing_is_shown(one_to_one: Make) -> None:
+    oracle = one_to_one([[0], [0]])
+    oracle.explain = lambda Q, k: (np.full((len(Q), 1), -1), np.zeros((len(Q), 1)))
+    told = SelfReveal(oracle.X[:1], ks=(1,)).run(oracle)
+    assert not oracle.X[0].any()
+    assert (told.recovered, told.groups[0].recovered, told.details["refused"]) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"copies": 0}, "option copies must be a whole number of at least 1, got 0"),
+        ({"beside": -0.1}, "option beside must be a finite number of at least 0, got -0.1"),
+        ({"outward": np.nan}, "option outward must be a finite number of at least 0, got nan"),
+    ],
+)
+def test_wrong_options_are_refused(six: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        SelfReveal(six.X, ks=(1,), **options).run(six.oracle())

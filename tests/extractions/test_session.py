@@ -41,6 +41,18 @@ def test_it_remembers_what_was_shown_and_when(one_to_one: Make) -> None:
         np.testing.assert_array_equal(features, oracle.X[number])
 
 
+def test_where_nothing_was_shown_there_is_nothing_to_remember(one_to_one: Make) -> None:
+    oracle = one_to_one([[1, 2], [1, 2], [1, 2]])
+    oracle.explain = lambda Q, k: (np.array([[-1, -1], [-1, 2]])[: len(Q)], np.zeros((len(Q), 2)))
+    session = Session(oracle)
+    session.ask(oracle.X[:1])
+    session.ask(oracle.X[:2])
+    assert list(session.features) == [2]
+    told = session.disclose(Mine(), stopped="done")
+    np.testing.assert_array_equal(told.first, [3])
+    assert (told.queries, told.recovered) == (3, 1)
+
+
 def test_only_what_was_shown_is_counted_whatever_is_claimed(one_to_one: Make) -> None:
     session = Session(one_to_one(RING))
     session.ask(session.oracle.ask(np.zeros((1, 2))).features[0, :1])

@@ -100,3 +100,12 @@ def test_an_unknown_order_is_refused(one_to_one: Make) -> None:
     oracle = one_to_one(GRAPH)
     with pytest.raises(InputError, match="order cannot be 'deep'; did you mean 'depth'"):
         Traversal(oracle.X, "deep").run(oracle)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_where_nothing_is_shown_the_walk_ends(one_to_one: Make, order: Any) -> None:
+    table = np.array([[1, -1], [-1, 2], [-1, -1], [0, 1]])
+    oracle = one_to_one(table)
+    told = Traversal(oracle.X[:1], order).run(oracle)
+    assert told.queries == 3
+    np.testing.assert_array_equal(told.records, [1, 2])

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, ModelError, OracleBudgetError
 from leakscope.options import one_of, whole_number
-from leakscope.protocols import Answers, Bools, Floats, Labels, Log, Show
+from leakscope.protocols import Answers, Bools, Explainer, Floats, Labels, Log, Show
 
 # The probability of class 1, (q,) or of every class, (q, classes), for queries (q, d).
 Predict = Callable[[Floats], Floats]
-# The positions of the k most influential records, (q, k), and their influence, (q, k).
+# The positions of the k most influential records, (q, k), −1 for none, and their influence, (q, k).
 Explain = Callable[[Floats, int], tuple[NDArray[Any], Floats]]
 
 
@@ -26,7 +26,9 @@ class LocalOracle:
     predict, explain: what it answers; X (n, d), y (n,): the training records, which explanations
     show; k: how many of them; show: with their influence, with its size alone, or without; budget:
     how many queries are answered, None for any number. The numbers of records are their positions
-    in X, for whoever made the oracle; those who ask it may not rely on that.
+    in X, for whoever made the oracle; those who ask it may not rely on that. Where an explanation
+    has the position −1 no record is shown: features, label and influence there are zeros (an empty
+    text for labels of text), and the log has nothing of it.
     """
 
     predict: Predict
@@ -40,6 +42,13 @@ class LocalOracle:
     _seen: Bools = field(init=False, repr=False)
     _shown: list[NDArray[np.int64]] = field(default_factory=list, init=False, repr=False)
     _first: list[NDArray[np.int64]] = field(default_factory=list, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, explainer: Explainer, k: int = 5, show: Show = "signed", budget: int | None = None
+    ) -> Self:
+        """The oracle of a model whose records and their influence are known, defended or not."""
+        return cls(explainer.predict, explainer.explain, explainer.X, explainer.y, k, show, budget)
 
     def __post_init__(self) -> None:
         self.X, self.y = np.asarray(self.X, dtype=np.float64), np.asarray(self.y)
@@ -85,21 +94,18 @@ class LocalOracle:
         predictions = self._checked_predictions(self.predict(queries), len(queries))
         positions, values = self._checked_explanations(*self.explain(queries, self.k), len(queries))
         self._write_down(positions)
-        return Answers(
-            predictions=predictions,
-            shown=positions,
-            features=self.X[positions],
-            labels=self.y[positions],
-            values=_as_told(values, self.show),
-        )
+        features, labels = self.X[positions], self.y[positions]
+        nothing = positions < 0
+        features[nothing], labels[nothing], values[nothing] = 0, np.zeros((), self.y.dtype), 0
+        return Answers(predictions, positions, features, labels, _as_told(values, self.show))
 
     def _write_down(self, positions: NDArray[np.int64]) -> None:
         numbers, at = np.unique(positions, return_index=True)
-        new = ~self._seen[numbers]
+        new = (numbers >= 0) & ~self._seen[numbers]
         order = np.argsort(at[new])
         self._shown.append(numbers[new][order])
         self._first.append(self._queries + at[new][order] // self.k + 1)
-        self._seen[numbers] = True
+        self._seen[numbers[new]] = True
         self._queries += len(positions)
 
     def _checked_queries(self, X: Floats) -> Floats:
@@ -124,18 +130,20 @@ class LocalOracle:
     def _checked_explanations(
         self, positions: Any, values: Any, q: int
     ) -> tuple[NDArray[np.int64], Floats]:
-        indices, influence = np.asarray(positions), np.asarray(values, dtype=np.float64)
+        indices, influence = np.asarray(positions), np.array(values, dtype=np.float64)
         if indices.shape != (q, self.k) or influence.shape != (q, self.k):
             raise ModelError(
                 f"An explanation of {q} queries must be two arrays of shape {(q, self.k)}, "
                 f"got {indices.shape} and {influence.shape}"
             )
-        outside = ((indices < 0) | (indices >= len(self.X))).any()
+        outside = ((indices < -1) | (indices >= len(self.X))).any()
         if indices.dtype.kind not in "iu" or outside:
             raise ModelError(
-                f"An explanation named a record that is not one of {len(self.X)}; give positions"
+                f"An explanation named a record that is not one of {len(self.X)}; give positions, "
+                f"and −1 where none is shown"
             )
-        if (np.diff(np.sort(indices, axis=1), axis=1) == 0).any():
+        ordered = np.sort(indices, axis=1)
+        if ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any():
             raise ModelError("An explanation named a record twice; the k records must differ")
         if not np.isfinite(influence).all():
             raise ModelError(

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from leakscope.errors import InputError
 from leakscope.registry import lookup
 
 if TYPE_CHECKING:
+    from leakscope.defenses.crowd import CrowdedExplanations
+    from leakscope.defenses.drawn import ExponentialExplanations
     from leakscope.defenses.noise import OutputPerturbation
+    from leakscope.defenses.refusal import RefusedExplanations
     from leakscope.leakage.mechanism import gaussian_sigma
     from leakscope.protocols import Defense
 
-__all__ = ["OutputPerturbation", "as_defense", "gaussian_sigma"]
+__all__ = [
+    "CrowdedExplanations",
+    "ExponentialExplanations",
+    "OutputPerturbation",
+    "RefusedExplanations",
+    "as_defense",
+    "gaussian_sigma",
+]
 
 
 def as_defense(thing: Defense | str) -> Defense:
@@ -26,7 +36,15 @@ def as_defense(thing: Defense | str) -> Defense:
         return thing
     name, _, text = thing.partition(":")
     found = lookup("defense", name).thing
-    options = {fields(found)[0].name: _number(text, thing, found.example)} if text else {}
+    first, options = fields(found)[0], dict[str, float]()
+    if text:
+        number = _number(text, thing, found.example)
+        whole = first.type == "int" and number.is_integer()
+        options[first.name] = int(number) if whole else number
+    elif first.default is MISSING:
+        raise InputError(
+            f"The defense {thing!r} needs a number after a colon; write it like {found.example!r}"
+        )
     made: Defense = found(**options)
     return made
 
@@ -43,7 +61,13 @@ def _number(text: str, written: str, example: str) -> float:
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    homes = {"OutputPerturbation": "defenses.noise", "gaussian_sigma": "leakage.mechanism"}
+    homes = {
+        "CrowdedExplanations": "defenses.crowd",
+        "ExponentialExplanations": "defenses.drawn",
+        "OutputPerturbation": "defenses.noise",
+        "RefusedExplanations": "defenses.refusal",
+        "gaussian_sigma": "leakage.mechanism",
+    }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"leakscope.{homes[name]}"), name)

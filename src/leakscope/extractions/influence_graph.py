@@ -22,21 +22,21 @@ from leakscope.options import whole_number
 class InfluenceGraph:
     """The graph in which each of n records points to the k records that explain it, (n, k).
 
-    A record that explains itself points to itself. It takes somebody who has the training set to
-    know the whole of it.
+    A record that explains itself points to itself; −1 points nowhere. It takes somebody who has the
+    training set to know the whole of it.
     """
 
     neighbours: NDArray[np.intp]
 
     @classmethod
     def of(cls, neighbours: ArrayLike) -> InfluenceGraph:
-        """The graph of these out-neighbours (n, k), positions from 0 to n − 1."""
+        """The graph of these out-neighbours (n, k), positions from 0 to n − 1, or −1 for none."""
         array = np.asarray(neighbours)
         if array.ndim != 2 or array.dtype.kind not in "iu":
             raise InputError(
                 f"Neighbours must be whole numbers of shape (n, k), got {array.dtype} {array.shape}"
             )
-        if array.size and not (array.min() >= 0 and array.max() < len(array)):
+        if array.size and not (array.min() >= -1 and array.max() < len(array)):
             raise InputError(f"A neighbour is not one of the {len(array)} records, from 0 on")
         return cls(array.astype(np.intp))
 
@@ -48,7 +48,7 @@ class InfluenceGraph:
     @property
     def in_degrees(self) -> NDArray[np.intp]:
         """How many records each record explains, (n,), itself among them if it does."""
-        return np.bincount(self.neighbours.ravel(), minlength=len(self.neighbours))
+        return np.bincount(self._edges[1], minlength=len(self.neighbours))
 
     @cached_property
     def reach(self) -> NDArray[np.intp]:
@@ -97,14 +97,19 @@ class InfluenceGraph:
                 return queries
             queries += 1
             for record in np.unique(self.neighbours[best]).tolist():
-                if not known[record]:
+                if record >= 0 and not known[record]:
                     learn(record)
 
     @cached_property
+    def _edges(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """From where and to where each edge goes, (e,)."""
+        sources, places = np.nonzero(self.neighbours >= 0)
+        return sources, self.neighbours[sources, places]
+
+    @cached_property
     def _matrix(self) -> csr_array:
-        n, k = self.neighbours.shape
-        sources = np.repeat(np.arange(n), k)
-        edges = csr_array((np.ones(n * k), (sources, self.neighbours.ravel())), shape=(n, n))
+        n = len(self.neighbours)
+        edges = csr_array((np.ones(len(self._edges[0])), self._edges), shape=(n, n))
         edges.sum_duplicates()
         return edges
 

@@ -48,8 +48,8 @@ class Reconstruction(Extraction):
 
     restarts: how many more passes, each from another random point. ``recovered`` counts the records
     shown at the points it drew, as the paper does; its measurements show others besides. Where the
-    oracle shows no values there is nothing to measure, and it draws points for as long as that
-    helps.
+    oracle shows no values, or only zeros, there is nothing to measure, and it draws points for as
+    long as that helps.
     """
 
     name: ClassVar[str] = "reconstruction"
@@ -70,7 +70,7 @@ class Reconstruction(Extraction):
                 passes[-1].run()
         except OracleBudgetError:
             passes[-1].finish(SPENT)
-        told = oracle.show != "records"
+        told = oracle.show != "records" and all(one.measures for one in passes)
         return session.disclose(
             self,
             recovered=set[int]().union(*(one.found for one in passes)),
@@ -91,13 +91,15 @@ class _Pass:
     """One pass of Algorithm 1, in coordinates in which a usual feature is about 1.
 
     ``found``: the records shown at the points drawn; ``removed``: those whose influence is 0 in
-    what is left. The rest is the current point (d,), what it showed, and the logit around it.
+    what is left; ``measures``: whether it is told values. The rest is the current point (d,), what
+    it showed, and the logit around it.
     """
 
     session: Session
     rng: np.random.Generator
     found: set[int] = field(default_factory=set)
     removed: set[int] = field(default_factory=set)
+    measures: bool = True
     stopped: str = ""
     _scale: Floats = field(init=False)
     _gradient: Floats = field(init=False)
@@ -110,7 +112,10 @@ class _Pass:
     def run(self) -> None:
         """Draw, measure and cut until nothing is left."""
         self._begin()
-        if self.session.oracle.show == "records":
+        values = self._answers.values
+        # An oracle that tells 0 of every record, as a defended one may, tells no values either.
+        self.measures = values is not None and bool(values[self._answers.shown >= 0].any())
+        if not self.measures:
             self._search()
             return
         space, step, failures = Subspace.whole(len(self._scale)), 1.0, 0
@@ -144,10 +149,11 @@ class _Pass:
         """Ask a first point at which the model is not sure, on a line through a record it shows."""
         d = self.session.oracle.width
         self._scale, self._gradient, self._features_found = np.ones(d), np.zeros(d), np.zeros(d)
-        shown = self._ask(np.zeros((1, d))).features[0]
+        first = self._ask(np.zeros((1, d)))
+        shown = first.features[0, first.shown[0] >= 0]
         self._scale = _usual_sizes(shown)
-        base, way = self.rng.normal(size=d), shown[0] / self._scale
-        way = way if way.any() else np.ones(d)
+        base = self.rng.normal(size=d)
+        way = shown[0] / self._scale if shown[:1].any() else np.ones(d)
         stops = np.concatenate([[0.0], 2.0 ** np.arange(-2, 6), -(2.0 ** np.arange(-2, 6))])
         logits = _logits(self._ask(base + stops[:, None] * way))
         near, other = np.argsort(np.abs(logits), kind="stable")[:2]
@@ -167,7 +173,7 @@ class _Pass:
         rises = aims - (self._logit + (points - self._point) @ self._gradient)
         points = space.towards(points, self._gradient, rises)
         answers = self._ask(points)
-        new = [len(set(shown) - self.found) for shown in answers.shown.tolist()]
+        new = [len(set(shown) - self.found - {-1}) for shown in answers.shown.tolist()]
         best = int(np.argmax(new))
         self._settle(points[best], answers.only(best))
 
@@ -210,15 +216,18 @@ class _Pass:
         """Make this the current point, and these the answers to it."""
         self._point, self._answers = point, answers
         self._logit = float(_logits(answers)[0])
-        self._shown = answers.shown[0].tolist()
+        self._shown = [one for one in answers.shown[0].tolist() if one >= 0]
 
     def _ask(self, points: Floats) -> Answers:
         return self.session.ask(points * self._scale)
 
 
 def _usual_sizes(features: Floats) -> Floats:
-    """The size of each feature (d,) among these records (k, d); the usual one where all are 0."""
-    sizes = np.abs(features).max(axis=0)
+    """The size of each feature (d,) among these records (k, d); the usual one where all are 0.
+
+    1 where all sizes are 0, or there is no record.
+    """
+    sizes = np.abs(features).max(axis=0, initial=0.0)
     usual = float(np.median(sizes[sizes > 0])) if sizes.any() else 1.0
     return np.where(sizes > 0, sizes, usual)
 

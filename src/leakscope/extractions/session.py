@@ -33,7 +33,7 @@ class Session:
         numbers, at = np.unique(answers.shown, return_index=True)
         k = answers.shown.shape[1]
         for place, number in sorted(zip(at.tolist(), numbers.tolist(), strict=True)):
-            if number not in self.features:
+            if number >= 0 and number not in self.features:
                 self.features[number] = answers.features[place // k, place % k].copy()
                 self._first[number] = self.queries + place // k + 1
         self.queries += len(X)

@@ -69,7 +69,9 @@ class Traversal(Extraction):
 
     def _ask(self, session: Session, query: Floats, found: dict[bytes, Floats]) -> list[bytes]:
         """Those shown that had not been found before, the most influential first."""
-        new = {record.tobytes(): record for record in session.ask(query[None]).features[0]}
+        answers = session.ask(query[None])
+        shown = answers.features[0, answers.shown[0] >= 0]
+        new = {record.tobytes(): record for record in shown}
         fresh = [key for key in new if key not in found]
         found.update((key, new[key]) for key in fresh)
         return fresh
