@@ -60,10 +60,10 @@ REFUSALS: dict[str, tuple[Any, str]] = {
         LogisticRegression,
         "LogisticRegression is a class; pass an instance of it, fitted",
     ),
-    "a torch module": (
+    "a part of torch": (
         Net(),
-        r"A torch module \(mine\.Net\) cannot be audited directly yet; pass a function from "
-        "features to probabilities",
+        r"A mine\.Net is a part of torch and no module; pass the nn\.Module that answers, or a "
+        "function from features to probabilities",
     ),
     "a torch class": (Net, "Net is a class; pass an instance"),
     "a path": (

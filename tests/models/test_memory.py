@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from leakscope.errors import ModelError
 from leakscope.models import Remembering, as_model
 
 X = np.array([[0.25], [0.75]])
@@ -60,3 +61,23 @@ def test_an_answer_cannot_be_spoilt_for_the_next() -> None:
         with pytest.raises(ValueError, match="read-only"):
             given[0] = 0
     answer[0] = 1  # the model's own array stays its own to write to
+
+
+def test_the_records_that_explain_a_model_are_handed_on() -> None:
+    class Explained(Counting):
+        name, task = "explained", "classification"
+        abilities = frozenset({"records"})
+        explainer = object()
+
+        def prepared(self, X: Any) -> Any:
+            return 2 * X
+
+    model: Any = Explained()
+    remembering = Remembering(model)
+    assert remembering.explainer is model.explainer
+    np.testing.assert_array_equal(remembering.prepared(X), 2 * X)
+    plain = Remembering(as_model(Counting()))
+    with pytest.raises(ModelError, match="comes without the records that explain it"):
+        _ = plain.explainer
+    with pytest.raises(ModelError, match="comes without the records that explain it"):
+        plain.prepared(X)

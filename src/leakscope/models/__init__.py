@@ -17,9 +17,9 @@ __all__ = ["Remembering", "as_model", "class_numbers", "load_model"]
 
 
 def as_model(thing: Any, *, classes: Labels | None = None, task: Task | None = None) -> Model:
-    """A fitted scikit-learn estimator, or a function from features to probabilities, as a Model.
+    """A scikit-learn estimator, a torch module or a function of features, as a Model.
 
-    classes and task say what a plain function cannot: which label each column of its answer
+    classes and task say what a function or a module cannot: which label each column of its answer
     stands for, and whether it predicts classes (the default) or numbers.
     """
     if isinstance(thing, Model):
@@ -37,8 +37,8 @@ def _why_not(thing: Any) -> str:
     kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
     if is_torch(thing):
         return (
-            f"A torch module ({kind}) cannot be audited directly yet; pass a function from "
-            "features to probabilities that calls it in evaluation mode and returns an array"
+            f"A {kind} is a part of torch and no module; pass the nn.Module that answers, or a "
+            "function from features to probabilities"
         )
     if isinstance(thing, str | PathLike):
         return f"{str(thing)!r} is a path; pass leakscope.models.load_model({str(thing)!r})"

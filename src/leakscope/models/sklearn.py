@@ -114,7 +114,10 @@ class SklearnModel:
 
     def _ask(self, method: str, X: Any) -> Any:
         try:
-            return getattr(self.estimator, method)(_locked(self._as_fitted(X)))
+            given, net = self._as_fitted(X), _skorch_net(self.estimator)
+            return getattr(self.estimator, method)(
+                _locked(given) if net is None else _as_trained(given, net)
+            )
         except Exception as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {first_line(error)}"
@@ -126,7 +129,9 @@ class SklearnModel:
         if isinstance(X, pd.DataFrame):
             if names is None:
                 # A first step that keeps no count of features may still read columns by name.
-                return _without_names(X) if hasattr(self.estimator, "n_features_in_") else X
+                counts = hasattr(self.estimator, "n_features_in_")
+                alone = getattr(self.estimator, "best_estimator_", self.estimator)
+                return _without_names(X) if counts or _is_skorch(alone) else X
             columns = matching_columns(names, X)
             if all(column in X.columns for column in columns):
                 return X[columns].set_axis(names, axis=1)
@@ -146,6 +151,34 @@ def _locked(X: Any) -> Any:
     view = X.view()
     view.flags.writeable = False
     return view
+
+
+def _is_skorch(estimator: Any) -> bool:
+    return any(parent.__module__.startswith("skorch.") for parent in type(estimator).__mro__)
+
+
+def _skorch_net(estimator: Any) -> Any:
+    """The skorch net that an estimator is, or has at its end or inside; None for all others."""
+    if hasattr(estimator, "steps"):
+        return _skorch_net(estimator.steps[-1][1])
+    inner = getattr(estimator, "best_estimator_", None)
+    if inner is not None:
+        return _skorch_net(inner)
+    return estimator if _is_skorch(estimator) else None
+
+
+def _as_trained(X: Any, net: Any) -> Any:
+    """A copy of the features with fractions in the precision of a skorch net.
+
+    The net hands them to torch as they are, which neither converts them nor takes a locked array.
+    """
+    weights = next(net.module_.parameters(), None)
+    dtype = np.float64 if str(getattr(weights, "dtype", "")) == "torch.float64" else np.float32
+    if isinstance(X, pd.DataFrame):
+        fractions = [column for column in X.columns if X[column].dtype.kind == "f"]
+        return X.astype(dict.fromkeys(fractions, dtype))
+    array = np.array(X)
+    return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
 
 
 def matching_columns(names: Sequence[str], frame: pd.DataFrame) -> list[Any]:
