@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from torch import Tensor
 
 from leakscope.errors import InputError
 from leakscope.networks.losses import (
@@ -51,20 +50,14 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_loss_of_a_stack_is_that_of_each_network_and_its_gradient_that_of_autograd(
-    name: str,
-) -> None:
+def test_the_loss_of_a_stack_is_that_of_each_network(name: str) -> None:
     width, y = CASES[name]
     loss = "cross_entropy" if name == "binary" else name
     generator = torch.Generator().manual_seed(1)
     outputs = torch.randn(2, 4, width, generator=generator, dtype=torch.float64) * 3
     sizes = [4, 3]  # the second network has a record less in its batch
-    shares = torch.tensor([[1 / 4] * 4, [1 / 3] * 3 + [0.0]], dtype=torch.float64)[..., None]
-    losses, gradient = stacked_loss(loss, outputs.clone(), y, shares)
+    shares = torch.tensor([[1 / 4] * 4, [1 / 3] * 3 + [0.0]], dtype=torch.float64)
+    losses = stacked_loss(loss, outputs, y, shares)
     for number, size in enumerate(sizes):
-        own = outputs[number, :size].clone().requires_grad_()
-        alone: Tensor = loss_function(loss)(own, y[number, :size])
-        (expected,) = torch.autograd.grad(alone, own)
+        alone = loss_function(loss)(outputs[number, :size], y[number, :size])
         assert losses[number].item() == pytest.approx(alone.item(), rel=1e-12)
-        torch.testing.assert_close(gradient[number, :size], expected, rtol=1e-12, atol=1e-14)
-    assert torch.equal(gradient[1, 3], torch.zeros(width, dtype=torch.float64))

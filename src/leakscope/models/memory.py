@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from leakscope.errors import ModelError
 from leakscope.models.answers import class_numbers, squared_error
 from leakscope.models.parameters import parameters_of
 from leakscope.probabilities import log_loss
-from leakscope.protocols import Floats, Labels, Model
+from leakscope.protocols import ExplainedModel, Explainer, Floats, Labels, Model
 
 
 class Remembering:
@@ -49,6 +50,21 @@ class Remembering:
     def parameters(self) -> Floats:
         """The parameter vector, (p,), of a model that has one."""
         return parameters_of(self._model)
+
+    @property
+    def explainer(self) -> Explainer:
+        """The training records and their influence, of a model that comes with them."""
+        return self._explained.explainer
+
+    def prepared(self, X: Any) -> Floats:
+        """Records (n, …) as that explainer is asked about them, (n, d)."""
+        return self._explained.prepared(X)
+
+    @property
+    def _explained(self) -> ExplainedModel:
+        if "records" not in self.abilities:
+            raise ModelError(f"{self.name} comes without the records that explain it")
+        return cast(ExplainedModel, self._model)
 
 
 def _locked(answer: Labels) -> Labels:

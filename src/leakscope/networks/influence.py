@@ -41,7 +41,7 @@ class ModuleInfluence:
 
     X (n, …), y (n,): the records it was trained on. classes (C,), None for a regression.
     ``records`` (n, r): the vector of each record, whose product with that of a query is the rise
-    of the query's loss without the record.
+    of the query's loss without the record, or of the number predicted in a regression.
     """
 
     X: Floats = field(repr=False)
@@ -78,7 +78,10 @@ class ModuleInfluence:
             labels = logits[:, 0] if self.classes is None else logits.argmax(dim=1).double()
             asked = (_tensor(X[rows]), torch.stack([labels, torch.zeros_like(labels)], dim=1))
             vectors = self._captum.compute_intermediate_quantities(asked, test=True)
-            yield rows, vectors.detach().numpy() @ self.records.T
+            found = vectors.detach().numpy() @ self.records.T
+            # The squared error against what is predicted has no slope: it is the square of how
+            # much the prediction moves.
+            yield rows, found if self.classes is not None else found**2
 
     def _logits(self, X: Floats) -> Tensor:
         with torch.no_grad():
@@ -210,18 +213,18 @@ def _complement(output: Tensor, labels: Tensor) -> Tensor:
     return 1 - shares.gather(1, labels[:, :1].long())[:, 0]
 
 
-def _squared_error(output: Tensor, labels: Tensor) -> Tensor:
-    return (output[:, 0] - labels[:, 0]).square()
+def _prediction(output: Tensor, labels: Tensor) -> Tensor:
+    return output[:, 0]
 
 
 def _half_squared_error(output: Tensor, labels: Tensor) -> Tensor:
-    return _squared_error(output, labels) / 2
+    return (output[:, 0] - labels[:, 0]).square() / 2
 
 
 _LOSSES: dict[Measure, Callable[[Tensor, Tensor], Tensor]] = {
     "probability": _complement,
     "log-loss": _log_loss,
-    "squared-error": _squared_error,
+    "squared-error": _prediction,
 }
 
 

@@ -1,4 +1,4 @@
-"""Losses of a network's outputs, each with its gradient for networks that are trained together."""
+"""Losses of a network's outputs, and of the outputs of several at once."""
 
 from __future__ import annotations
 
@@ -48,23 +48,19 @@ def accurate(outputs: Tensor, y: Tensor) -> Tensor:
     return outputs.argmax(dim=-1) == y
 
 
-def stacked_loss(loss: str, outputs: Tensor, y: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
-    """The losses (m,) of m networks' outputs (m, b, k) for y (m, b), and their gradients (m, b, k).
+def stacked_loss(loss: str, outputs: Tensor, y: Tensor, shares: Tensor) -> Tensor:
+    """The losses (m,) of m networks' outputs (m, b, k) for y (m, b), by the loss of this name.
 
-    shares (m, b, 1) are the weights of the records in the mean of their batch, 0 where there is
-    none. The same as the loss of that name of each network, and what autograd makes of it.
+    shares (m, b): the weight of each record in the mean of its batch, 0 where there is none.
     """
     if loss == "squared_error":
-        error = outputs - y[..., None]
-        return (error.square() * shares).sum(dim=(1, 2)), error.mul_(shares).mul_(2)
-    if outputs.shape[-1] == 1:
-        targets = y[..., None].to(outputs.dtype)
-        each = functional.softplus(outputs) - targets * outputs
-        return (each * shares).sum(dim=(1, 2)), outputs.sigmoid().sub_(targets).mul_(shares)
-    logs = torch.log_softmax(outputs, dim=-1)
-    each = logs.gather(-1, y[..., None])
-    gradient = logs.exp().scatter_add_(-1, y[..., None], torch.full_like(each, -1.0))
-    return -(each * shares).sum(dim=(1, 2)), gradient.mul_(shares)
+        each = (outputs[..., 0] - y).square()
+    elif outputs.shape[-1] == 1:
+        logits = outputs[..., 0]
+        each = functional.softplus(logits) - y * logits
+    else:
+        each = -torch.log_softmax(outputs, dim=-1).gather(-1, y[..., None])[..., 0]
+    return (each * shares).sum(dim=1)
 
 
 def _is_single(outputs: Tensor) -> bool:

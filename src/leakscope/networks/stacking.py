@@ -1,4 +1,4 @@
-"""Networks of the same plain layers as one stack of parameters, with the gradients by hand.
+"""Networks of the same plain layers as one stack of parameters.
 
 What takes time in a small network are the calls, not the arithmetic. A stack makes one call for
 the same layer of all its networks (``torch.baddbmm``), and one to update all their parameters.
@@ -7,7 +7,7 @@ the same layer of all its networks (``torch.baddbmm``), and one to update all th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import torch
@@ -59,22 +59,20 @@ class Masks:
 
     streams: Sequence[torch.Generator]
     sizes: Sequence[int]
-    by_layer: dict[str, Tensor] = field(default_factory=dict)
 
-    def drawn(self, layer: Layer, h: Tensor) -> Tensor:
-        """A new mask for what goes into a layer, h (a, b, d)."""
-        mask = torch.zeros_like(h)
+    def drawn(self, rate: float, h: Tensor) -> Tensor:
+        """A new mask for what is dropped out of h (a, b, d) at this rate."""
+        mask = torch.zeros_like(h, requires_grad=False)
         for one, stream, size in zip(mask, self.streams, self.sizes, strict=False):
-            one[:size].bernoulli_(1 - layer.rate, generator=stream)
-        self.by_layer[layer.path] = mask.div_(1 - layer.rate)
-        return mask
+            one[:size].bernoulli_(1 - rate, generator=stream)
+        return mask.div_(1 - rate)
 
 
 class Stack:
-    """The parameters of m networks of the same layers, and of their gradients.
+    """The parameters of m networks of the same layers.
 
-    weights and biases: for each linear layer (m, inputs, outputs) and (m, 1, outputs);
-    weight_gradients and bias_gradients alike.
+    weights and biases: of each linear layer (m, inputs, outputs) and (m, 1, outputs). Weights lie
+    the other way round than in torch's layers, which is up to twice as fast in products of stacks.
     """
 
     def __init__(self, modules: Sequence[nn.Module], layers: Sequence[Layer]) -> None:
@@ -87,52 +85,37 @@ class Stack:
         with torch.no_grad():
             self.weights = [torch.stack([one.weight.T for one in same]) for same in linear]
             self.biases = [torch.stack([one.bias[None] for one in same]) for same in linear]
-        self.weight_gradients = [torch.zeros_like(one) for one in self.weights]
-        self.bias_gradients = [torch.zeros_like(one) for one in self.biases]
+        for one in self._all():
+            one.requires_grad_()
 
-    def parameters(self, part: slice) -> list[tuple[Tensor, Tensor]]:
-        """The parameters of some of the networks, each with its gradient: views."""
-        values = [*self.weights, *self.biases]
-        gradients = [*self.weight_gradients, *self.bias_gradients]
-        return [(value[part], one[part]) for value, one in zip(values, gradients, strict=True)]
+    def parameters(self, part: slice) -> list[Tensor]:
+        """The parameters of some of the networks: views, to be updated."""
+        return [one.detach()[part] for one in self._all()]
 
-    def forward(self, X: Tensor, masks: Masks | None = None) -> list[Tensor]:
-        """What the first a networks make of records X (a, b, d), layer by layer; the outputs last.
+    def take_gradients(self) -> list[Tensor]:
+        """The gradients of all parameters, in the order of ``parameters``; they are then gone."""
+        gradients = [one.grad for one in self._all() if one.grad is not None]
+        for one in self._all():
+            one.grad = None
+        return gradients
+
+    def forward(self, X: Tensor, masks: Masks | None = None) -> Tensor:
+        """The outputs (a, b, k) of the first a networks for records X (a, b, d).
 
         masks: for dropout, in training; without it there is none.
         """
-        a, number, flow = len(X), 0, [X]
+        a, number, h = len(X), 0, X
         for layer in self.layers:
-            h = flow[-1]
             if layer.kind == "linear":
-                flow.append(torch.baddbmm(self.biases[number][:a], h, self.weights[number][:a]))
+                h = torch.baddbmm(self.biases[number][:a], h, self.weights[number][:a])
                 number += 1
             elif layer.kind == "tanh":
-                flow.append(torch.tanh(h))
+                h = torch.tanh(h)
             elif layer.kind == "relu":
-                flow.append(torch.relu(h))
-            else:
-                flow.append(h if masks is None else h * masks.drawn(layer, h))
-        return flow
-
-    def backward(self, flow: Sequence[Tensor], gradient: Tensor, masks: Masks) -> None:
-        """Write the gradients of the first a networks, from that of their outputs (a, b, k)."""
-        a, number = len(gradient), len(self.weights)
-        steps = list(zip(self.layers, flow[:-1], flow[1:], strict=True))
-        first = [layer.kind for layer in self.layers].index("linear")  # none to train before it
-        for layer, before, after in reversed(steps[first:]):
-            if layer.kind == "linear":
-                number -= 1
-                torch.bmm(before.mT, gradient, out=self.weight_gradients[number][:a])
-                torch.sum(gradient, 1, keepdim=True, out=self.bias_gradients[number][:a])
-                if number > 0:
-                    gradient = torch.bmm(gradient, self.weights[number][:a].mT)
-            elif layer.kind == "tanh":
-                gradient = torch.ops.aten.tanh_backward(gradient, after)
-            elif layer.kind == "relu":
-                gradient = torch.ops.aten.threshold_backward(gradient, after, 0)
-            else:
-                gradient = gradient * masks.by_layer[layer.path]
+                h = torch.relu(h)
+            elif masks is not None:
+                h = h * masks.drawn(layer.rate, h)
+        return h
 
     @torch.no_grad()
     def write_back(self, number: int, module: nn.Module) -> None:
@@ -142,6 +125,9 @@ class Stack:
             target = _linear(module, layer)
             target.weight.copy_(weights[number].T)
             target.bias.copy_(biases[number, 0])
+
+    def _all(self) -> list[Tensor]:
+        return [*self.weights, *self.biases]
 
 
 def _in_order(module: nn.Module, path: str) -> list[tuple[str, nn.Module]] | None:

@@ -46,7 +46,7 @@ class Batch:
     """The batch of this number in every epoch, for the first networks: others have fewer.
 
     columns: which part of the networks' orders it is; sizes: how many records each network has in
-    it, (a,); shares (a, b, 1): 1 / size for its records, 0 for the rest; groups: how many groups of
+    it, (a,); shares (a, b): 1 / size for its records, 0 for the rest; groups: how many groups of
     networks take part.
     """
 
@@ -95,10 +95,9 @@ class _Run:
         self.counts = sorted(set(self.batches), reverse=True)
         starts = [self.batches.index(count) for count in self.counts]
         stops = [*starts[1:], len(members)]
-        parts = [slice(*ends) for ends in zip(starts, stops, strict=True)]
-        self.groups = [self.stack.parameters(part) for part in parts]
+        self.parts = [slice(*ends) for ends in zip(starts, stops, strict=True)]
         self.optimizer = settings.updates.optimizer(
-            {"params": [value for value, _ in group]} for group in self.groups
+            {"params": self.stack.parameters(part)} for part in self.parts
         )
         self.schedule = list(self._schedule(stops))
 
@@ -137,7 +136,7 @@ class _Run:
             counted = torch.arange(width)[None] < torch.tensor(sizes)[:, None]
             shares = counted.to(self.X.dtype) / torch.tensor(sizes)[:, None]
             columns = slice(number * size, number * size + width)
-            yield Batch(columns, sizes, shares[..., None], groups)
+            yield Batch(columns, sizes, shares, groups)
 
     def _epoch(self, epoch: int) -> list[float]:
         """One pass over the records; the mean loss of each network, (m,)."""
@@ -151,28 +150,31 @@ class _Run:
         for number, batch in enumerate(self.schedule):
             a = len(batch.sizes)
             chosen = order[:a, batch.columns]
-            self._set_rates(epoch, number, batch.groups)
+            for count, group in zip(self.counts, self.optimizer.param_groups, strict=True):
+                self.settings.updates.set_rate(group, (epoch - 1) * count + number)
             losses[:a] += self._update(chosen, batch) * torch.tensor(batch.sizes)
         lengths = torch.tensor([len(one.records) for one in self.members])
         return (losses / lengths).tolist()
 
-    def _set_rates(self, epoch: int, number: int, groups: int) -> None:
-        """Ready the groups that take part in a batch for their update, and no others."""
-        for place, (group, count) in enumerate(zip(self.groups, self.counts, strict=True)):
-            updates = (epoch - 1) * count + number
-            self.settings.updates.set_rate(self.optimizer.param_groups[place], updates)
-            for value, gradient in group:
-                value.grad = gradient if place < groups else None
-
     def _update(self, chosen: Tensor, batch: Batch) -> Tensor:
         """One step of the optimizer on the records at these positions (a, b); the losses (a,)."""
         masks = Masks([one.dropout for one in self.members], batch.sizes)
-        flow = self.stack.forward(self._rows(chosen), masks)
-        y = self.y[chosen]
-        losses, gradient = stacked_loss(str(self.settings.loss), flow[-1], y, batch.shares)
-        self.stack.backward(flow, gradient, masks)
+        outputs = self.stack.forward(self._rows(chosen), masks)
+        losses = stacked_loss(str(self.settings.loss), outputs, self.y[chosen], batch.shares)
+        torch.autograd.backward(losses.sum())
+        gradients = self.stack.take_gradients()
+        for place, part in enumerate(self.parts):
+            # A group without a batch has no gradient, and is left as it is.
+            takes_part = place < batch.groups
+            for value, one in zip(self._values(place), gradients, strict=True):
+                value.grad = one[part] if takes_part else None
         self.optimizer.step()
-        return losses
+        return losses.detach()
+
+    def _values(self, place: int) -> list[Tensor]:
+        """The parameters of a group of networks."""
+        values: list[Tensor] = self.optimizer.param_groups[place]["params"]
+        return values
 
     def _rows(self, chosen: Tensor) -> Tensor:
         """The records at these positions (a, b), as (a, b, d)."""
@@ -187,6 +189,7 @@ class _Run:
         held_out = self._right([one.validation for one in self.members])
         return list(zip(trained, held_out, strict=True))
 
+    @torch.no_grad()
     def _right(self, records: Sequence[Tensor | None]) -> list[float | None]:
         """The share of right predictions of each network on records of its own."""
         lengths = [0 if one is None else len(one) for one in records]
@@ -195,7 +198,7 @@ class _Run:
             if one is not None:
                 row[: len(one)] = one
         right = [
-            accurate(self.stack.forward(self._rows(part))[-1], self.y[part])
+            accurate(self.stack.forward(self._rows(part)), self.y[part])
             for start in range(0, chosen.shape[1], LOOKED_AT)
             for part in [chosen[:, start : start + LOOKED_AT]]
         ]
