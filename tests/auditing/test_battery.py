@@ -13,6 +13,12 @@ from leakscope.models import as_model
 from leakscope.protocols import CLASSIFICATION, Attack, silent
 from leakscope.registry import entries
 
+ON_REQUEST = {
+    one.name: f"It runs on request (attacks {one.name}, or channels {one.thing.channel})."
+    for one in entries("attack")
+    if one.thing.on_request
+}
+
 
 @dataclass(frozen=True)
 class Odd(Attack):
@@ -75,17 +81,25 @@ def test_all_attacks_are_chosen_by_default():
     chosen, left_out = choose_attacks(None, None)
     usual = [entry.name for entry in entries("attack") if not entry.thing.on_request]
     assert [one.name for one in chosen] == usual
-    assert left_out == {"lira-queries": "It runs on request (attacks lira-queries)."}
-    assert [one.name for one in choose_attacks(["lira-queries"], None)[0]] == ["lira-queries"]
+    assert left_out == ON_REQUEST
+    assert {"lira-queries", "shown"} <= set(left_out)
+
+
+@pytest.mark.parametrize(
+    ("attack", "channel"), [("lira-queries", "noisy-margin"), ("shown", "records")]
+)
+def test_an_attack_on_request_runs_by_its_name_or_by_that_of_its_channel(attack, channel):
+    assert [one.name for one in choose_attacks([attack], None)[0]] == [attack]
+    assert [one.name for one in choose_attacks(None, [channel])[0]] == [attack]
+    chosen, left_out = choose_attacks(None, [channel, "label"])
+    assert {attack, "label-gap"} <= {one.name for one in chosen}
+    assert attack not in left_out
 
 
 def test_names_and_instances_mix_and_the_rest_is_named():
     chosen, left_out = choose_attacks(["loss", Odd()], ["loss"])
     assert [one.name for one in chosen] == ["loss", "odd"]
-    assert set(left_out.values()) == {
-        "It was not asked for.",
-        "It runs on request (attacks lira-queries).",
-    }
+    assert set(left_out.values()) == {"It was not asked for.", *ON_REQUEST.values()}
     assert "loss" not in left_out
 
 

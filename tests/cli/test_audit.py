@@ -231,3 +231,21 @@ def test_help_waits_for_no_library(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_explanations_by_records_are_audited_from_files(run: Run, tables: Files) -> None:
+    ran = run(
+        "audit", "--members", tables[0], "--nonmembers", tables[1], "--label", "answer",
+        "--unit", "person", "--groups", "town", "--recipe", "logistic", "--channels", "records",
+    )  # fmt: skip
+    assert ran.code == 0, ran.stderr
+    assert "self-reveal, 5 records" in ran.stdout
+    assert "reading records out of explanations: reconstruction at k = 1" in ran.stderr
+    saved = json.loads(Path("leakscope-report/report.json").read_text())
+    jsonschema.validate(saved, load_schema())
+    assert [one["attack"] for one in saved["outcomes"]] == ["shown"]
+    shares = saved["disclosures"][0]["groups"]
+    assert {(one["group"], one["k"]) for one in shares} == {
+        (group, k) for group in ("all", "town") for k in (1, 5, 10)
+    }
+    assert "Records that were brought back" in Path("leakscope-report/report.html").read_text()

@@ -19,6 +19,7 @@ from leakscope.registry import entries, lookup
     ("command", "kind", "keys"),
     [
         ("attacks", "attack", {"channel", "knowledge", "tasks", "shadows", "on_request"}),
+        ("extractions", "extraction", {"holds"}),
         ("channels", "channel", {"tasks", "needs", "scope"}),
         ("defenses", "defense", {"example"}),
         ("recipes", "recipe", set()),

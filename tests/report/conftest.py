@@ -242,7 +242,7 @@ def make_regression() -> dict[str, Any]:
 def poison(value: Any, texts: Iterator[str]) -> Any:
     """The same report with every free string replaced by the next of the texts."""
     if isinstance(value, dict):
-        kept = {"task", "level"}
+        kept = {"task", "level", "extraction"}
         return {key: item if key in kept else poison(item, texts) for key, item in value.items()}
     if isinstance(value, list):
         return [poison(item, texts) for item in value]
@@ -275,12 +275,52 @@ def make_leakage() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def share(group: str, value: str, k: int, n: int, recovered: int) -> dict[str, Any]:
+    rate = recovered / n
+    half = 1.96 * math.sqrt(rate * (1 - rate) / n)
+    return {
+        "group": group, "value": value, "k": k, "n": n, "recovered": recovered,
+        "share": interval(rate, half),
+    }  # fmt: skip
+
+
+def make_disclosures() -> list[dict[str, Any]]:
+    """What five extractions bring back from 2,000 members, 700 of them women."""
+
+    def told(extraction: str, k: int, shown: int, queries: int, **more: Any) -> dict[str, Any]:
+        everyone = share("all", "everyone", k, 2000, shown)
+        return {
+            "extraction": extraction, "paper": "Shokri, Strobel & Zick 2021, section 5", "k": k,
+            "show": "records", "recovered": shown, "bound": None, "queries": queries,
+            "shown": shown, "stopped": "every query had been asked", "groups": [everyone],
+            "curve": {"queries": [0, 1, queries], "shown": [0, k, shown]},
+            "details": {"budget": 100_000},
+        } | more  # fmt: skip
+
+    revealed = [
+        share(*one, k, n, hits)
+        for k, found in ((1, (200, 50, 150)), (5, (400, 90, 310)), (10, (540, 120, 420)))
+        for one, n, hits in zip(
+            [("all", "everyone"), ("sex", "Female"), ("sex", "Male")],
+            (2000, 700, 1300),
+            found,
+            strict=True,
+        )
+    ]
+    walked = {"budget": 100_000, "reach_median": 172.0, "graph": {"in_degree_0": 1616}}
+    return [
+        told("self-reveal", 10, 560, 2000, groups=revealed, recovered=540, bound=2000),
+        told("traversal", 5, 171, 171, details=walked),
+        told("static", 5, 374, 1969),
+        told("reconstruction", 1, 130, 10_000, recovered=93, bound=105, show="signed"),
+        told("reconstruction", 5, 319, 10_534, recovered=207, bound=525, show="signed"),
+    ]
+
+
 def make_full_report() -> dict[str, Any]:
     """A report in which every part is there."""
     full = make_report("leaks")
-    full["disclosures"] = [
-        {"extraction": "x", "recovered": 3, "bound": None, "queries": 10, "groups": [{"a": "b"}]}
-    ]
+    full["disclosures"] = make_disclosures()
     full["leakage"] = make_leakage()
     full["controls"][0]["passed"] = False
     full["trials"] = {
@@ -310,6 +350,12 @@ def leak() -> dict[str, Any]:
 def leakage() -> list[dict[str, Any]]:
     """The part of a report about leakage."""
     return make_leakage()
+
+
+@pytest.fixture
+def disclosures() -> list[dict[str, Any]]:
+    """The part of a report about extractions."""
+    return make_disclosures()
 
 
 @pytest.fixture(name="make_report")

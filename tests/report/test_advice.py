@@ -23,6 +23,17 @@ def test_shadow_models_are_advised_only_where_none_were_used(make_report: MakeRe
     assert not any("stronger than those tried" in step for step in advice.next_steps(report))
 
 
+def test_explanations_that_show_records_are_advised_against(
+    make_report: MakeReport, disclosures: list[dict[str, Any]]
+) -> None:
+    for level in ("leaks", "no_leak_found", "undecided"):
+        report = make_report(level)
+        assert not any("training records" in step for step in advice.next_steps(report))
+        report["disclosures"] = disclosures
+        steps = advice.next_steps(report)
+        assert sum("by something else than training records" in step for step in steps) == 1
+
+
 def test_what_no_number_of_records_decides_is_not_sent_to_find_more(
     make_report: MakeReport,
 ) -> None:

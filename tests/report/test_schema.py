@@ -99,6 +99,37 @@ def test_leakage_that_breaks_the_contract_is_refused(
         check(changed(leak, f"leakage.0.{path}", value))
 
 
+def test_disclosures_obey(leak: dict[str, Any], disclosures: list[dict[str, Any]]) -> None:
+    leak["disclosures"] = disclosures
+    check(leak)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("extra", 1),
+        ("k", 0),
+        ("bound", 0.5),
+        ("recovered", None),
+        ("queries", -1),
+        ("shown", "all"),
+        ("stopped", None),
+        ("groups.0.n", 0),
+        ("groups.0.extra", 1),
+        ("groups.0.share.value", 1.2),
+        ("curve.shown", [0.5]),
+        ("curve.queries", [0] * 51),
+        ("details", []),
+    ],
+)
+def test_disclosures_that_break_the_contract_are_refused(
+    leak: dict[str, Any], disclosures: list[dict[str, Any]], path: str, value: Any
+) -> None:
+    leak["disclosures"] = disclosures
+    with pytest.raises(jsonschema.ValidationError):
+        check(changed(leak, f"disclosures.0.{path}", value))
+
+
 def changed(report: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     *way, last = path.split(".")
     part: Any = report

@@ -108,3 +108,23 @@ def test_leakage_is_one_line(leak: dict[str, Any], leakage: list[dict[str, Any]]
     assert f"{line}, where lira has 0.377 on this model" in flat(shown(leak))
     leak["leakage"][0]["best_attack"] = None
     assert f"{line} Not run" in flat(shown(leak))
+
+
+def test_what_was_brought_back_is_a_table(
+    leak: dict[str, Any], disclosures: list[dict[str, Any]]
+) -> None:
+    assert "explanations" not in shown(leak)
+    leak["disclosures"] = disclosures
+    text = flat(shown(leak))
+    for line in (
+        "Records read out of explanations extraction, explained by records of all members queries",
+        "self-reveal, 1 record 200 10.0% 2,000 8.7% to 11.3%",
+        "self-reveal, 10 records 540 27.0% 2,000 25.1% to 28.9%",
+        "static, 5 records 374 18.7% 1,969",
+        "reconstruction, 1 record 130 6.5% 10,000",
+    ):
+        assert line in text, line
+    assert max(len(line) for line in shown(leak, 60).splitlines()) <= 60
+    leak["disclosures"] = disclosures[2:3]
+    leak["disclosures"][0]["groups"] = []
+    assert "static, 5 records 374 1,969" in flat(shown(leak))

@@ -61,12 +61,12 @@ def choose_attacks(
 ) -> tuple[list[Attack], dict[str, str]]:
     """The attacks asked for, and the reason for each that is left out.
 
-    By default all but those that run on request only.
+    By default all but those that run on request, by their name or that of their channel.
     """
     if isinstance(attacks, str) or isinstance(channels, str):
         raise InputError("Attacks and channels are given as lists of names, such as ['loss']")
     asked: dict[str, Attack] = {}
-    by_default = [one for one in _every() if not one.on_request]
+    by_default = [one for one in _every() if not one.on_request or one.channel in (channels or ())]
     for one in by_default if attacks is None else attacks:
         attack = lookup("attack", one).thing() if isinstance(one, str) else one
         if isinstance(attack, type):
@@ -88,7 +88,7 @@ def choose_attacks(
             else "No attack was asked for; leave attacks= out for all of them"
         )
     left_out = {
-        one.name: f"It runs on request (attacks {one.name})."
+        one.name: f"It runs on request (attacks {one.name}, or channels {one.channel})."
         if one.on_request
         else "It was not asked for."
         for one in _every()
@@ -198,6 +198,7 @@ def _told(abilities: Sequence[str]) -> str:
         "probabilities": "class probabilities",
         "loss": "a loss",
         "queries": "answers to new queries",
+        "records": "the training records that explain it",
     }
     return " and ".join(said.get(one, one) for one in abilities) + ", which"
 

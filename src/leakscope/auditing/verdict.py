@@ -69,14 +69,14 @@ def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
         limit=limit,
         records_to_decide=None,
         reason=f"The {best.attack} attack has an advantage of {_told(best)}, above 0 after "
-        f"correction for {tried} attacks (adjusted p {_at_least(best.adjusted_p)}){small}.",
+        f"correction for {_attacks(tried)} (adjusted p {_at_least(best.adjusted_p)}){small}.",
     )
 
 
 def _no_leak_found(strongest: Outcome, tried: int, limit: float) -> Verdict:
     return Verdict(
         level="no_leak_found",
-        headline=f"No leak found: none of {tried} attacks can have an advantage above {limit:g}.",
+        headline=f"No leak found: none of {_attacks(tried)} can have an advantage above {limit:g}.",
         attack=strongest.attack,
         limit=limit,
         records_to_decide=None,
@@ -98,7 +98,7 @@ def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limit: float) ->
         limit=limit,
         records_to_decide=needed,
         reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: not above 0 "
-        f"after correction for {len(outcomes)} attacks, and not within the limit of {limit:g}.",
+        f"after correction for {_attacks(len(outcomes))}, and not within the limit of {limit:g}.",
     )
 
 
@@ -133,6 +133,10 @@ def _needed(outcomes: Sequence[Outcome], limit: float) -> int | None:
     if None not in safe:
         enough.append(max(number for number in safe if number is not None))
     return min(enough, default=None)
+
+
+def _attacks(tried: int) -> str:
+    return "1 attack" if tried == 1 else f"{tried} attacks"
 
 
 def _told(outcome: Outcome) -> str:

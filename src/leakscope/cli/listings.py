@@ -1,4 +1,4 @@
-"""The commands that say what there is: data sets, attacks, channels, defenses, recipes."""
+"""The commands that say what there is: data sets, attacks, extractions, channels and more."""
 
 from __future__ import annotations
 
@@ -50,6 +50,17 @@ def attacks_command(ctx: typer.Context, as_json: Json = False, debug: Debug = Fa
     }
     rows = registered("attack", ("channel", "knowledge", "tasks", "shadows", "on_request"))
     show_table(ctx.ensure_object(Session), rows, headings, as_json)
+
+
+def extractions_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:
+    """List the extractions: attacks that bring back records, where explanations show them."""
+    headings = {
+        "name": "extraction",
+        "holds": "holds records",
+        "summary": "what it is",
+        "paper": "paper",
+    }
+    show_table(ctx.ensure_object(Session), registered("extraction", ("holds",)), headings, as_json)
 
 
 def channels_command(ctx: typer.Context, as_json: Json = False, debug: Debug = False) -> None:

@@ -138,7 +138,8 @@ class AuditOptions:
     channels: Annotated[
         str | None,
         _option(
-            "Only attacks through these; see [bold]leakscope channels[/bold].",
+            "Only attacks through these; records also reads the training set out of explanations. "
+            "See [bold]leakscope channels[/bold].",
             HOW,
             metavar="A,B",
             show_default="all",

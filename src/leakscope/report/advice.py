@@ -61,6 +61,7 @@ def next_steps(report: Json) -> list[str]:
             "trained on: decide who may query it and what it returns.",
             "Reduce the leak: regularize more, stop training earlier, or train with differential "
             "privacy. Returning less, such as labels without probabilities, narrows it.",
+            *_explanations(report),
             "Audit the changed model again. The file records.csv of this run says which records "
             "the attacks find.",
         ]
@@ -68,14 +69,28 @@ def next_steps(report: Json) -> list[str]:
         return [
             "Keep this page with the model’s documentation: it holds for this model, these "
             "records and these attacks.",
+            *_explanations(report),
             "Audit again when the model is retrained or begins to return more.",
             *_stronger(report),
         ]
     if verdict["level"] == "undecided":
-        return [*_more_records(verdict, target), "Do not report this audit as passed."]
+        return [
+            *_more_records(verdict, target),
+            *_explanations(report),
+            "Do not report this audit as passed.",
+        ]
     return [
         "Mend what the failed control names; all controls are listed further down.",
         "Run the audit again. Quote no figure of this one.",
+    ]
+
+
+def _explanations(report: Json) -> list[str]:
+    if not report["disclosures"]:
+        return []
+    return [
+        "Explain predictions by something else than training records, or to nobody who may not "
+        "read those records: each one that is shown is given away, whatever the verdict."
     ]
 
 

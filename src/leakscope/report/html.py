@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from leakscope.report import advice, findings, information, plots, words
+from leakscope.report import (
+    advice,
+    disclosure_plots,
+    disclosures,
+    findings,
+    information,
+    plots,
+    words,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -37,6 +45,7 @@ def render(report: Mapping[str, Any]) -> str:
             groups=_by_column(strongest["groups"]) if strongest else [],
             controls=[advice.control(one) for one in report["controls"]],
             facts=findings.facts(report),
+            **_brought_back(report),
             leakage=[_measure(one) for one in report["leakage"]],
             leakage_words=information.in_words(report["leakage"]),
             leakage_groups=_by_column(report["leakage"][0]["groups"]) if report["leakage"] else [],
@@ -50,11 +59,53 @@ def _figures(report: Mapping[str, Any], strongest: Mapping[str, Any] | None) -> 
     """The figures there is something to draw for, as markup that is safe to insert."""
     from markupsafe import Markup
 
-    drawn = _leakage_figures(report["leakage"])
+    drawn = _leakage_figures(report["leakage"]) | _disclosure_figures(report["disclosures"])
     if strongest is not None:
         drawn |= _attack_figures(report, strongest)
     # matplotlib's writer and ElementTree have escaped what came from data.
     return {name: Markup(svg) for name, svg in drawn.items()}
+
+
+def _brought_back(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page says of extractions."""
+    told = disclosures.revealed(report["disclosures"])
+    sizes, exposed = ([], []) if told is None else disclosures.by_size(told)
+    shown = [one for one in report["outcomes"] if one["attack"] == "shown" and one["groups"]]
+    return {
+        "disclosure_words": disclosures.in_words(report["disclosures"]),
+        "sizes": sizes,
+        "exposed": exposed,
+        "by_itself": disclosures.BY_ITSELF,
+        "exposed_more": findings.hit_harder(shown[0]) if shown else "",
+    }
+
+
+def _disclosure_figures(told: list[Any]) -> dict[str, str]:
+    """How soon records are shown and who is shown, for a page and for a phone."""
+    drawn, one = {}, disclosures.revealed(told)
+    # Who is asked about by somebody who has their record already is another matter.
+    readers = [other for other in told if other is not one]
+    if readers:
+        drawn["reading"] = disclosure_plots.reading(readers, "reading-figure")
+        drawn["reading_narrow"] = disclosure_plots.reading(readers, "reading-narrow", narrow=True)
+    if one is None:
+        return drawn
+    k = disclosures.at_usual(one["groups"])["k"]
+    rows = _exposed_rows([share for share in one["groups"] if share["k"] == k])
+    if len(rows) <= MOST_ROWS:
+        drawn["exposed"] = disclosure_plots.exposed(rows, k, "exposed-figure")
+        drawn["exposed_narrow"] = disclosure_plots.exposed(rows, k, "exposed-narrow", narrow=True)
+    return drawn
+
+
+def _exposed_rows(shares: list[Any]) -> list[plots.Row]:
+    """Everyone first, then the groups, each column's name above its values."""
+    everyone, *groups = shares
+    rows = [plots.Row(everyone["value"], everyone["share"], strong=True)]
+    for column, values in _by_column(groups):
+        rows.append(plots.Row(column))
+        rows += [plots.Row(one["value"], one["share"]) for one in values]
+    return rows
 
 
 def _leakage_figures(leakage: list[Any]) -> dict[str, str]:
@@ -165,6 +216,7 @@ def _environment() -> Environment:
         words.span,
     ):
         environment.filters[use.__name__] = use
+    environment.filters["extraction"] = disclosures.label
     return environment
 
 

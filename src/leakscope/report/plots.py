@@ -155,8 +155,8 @@ def forest(rows: Sequence[Row], limit: float, name: str, subject: str, narrow: b
     ):
         axes.set(xlim=(low - room, high + room), ylim=(len(rows) - 0.4, -0.6))
         for at, row in enumerate(rows):
-            _forest_label(axes, at, row, narrow)
-            _forest_interval(axes, at + 0.18 if narrow else at, row)
+            forest_label(axes, at, row, narrow)
+            forest_interval(axes, at + 0.18 if narrow else at, row)
         # Narrow, the lines leave out the names, which stand where they would pass.
         pieces = [(at - 0.02, at + 0.38) for at, row in enumerate(rows) if row.interval is not None]
         for low, high in pieces if narrow else [axes.get_ylim()]:
@@ -188,7 +188,8 @@ def _name_lines(axes: Axes, limit: float) -> None:
     )
 
 
-def _forest_label(axes: Axes, at: int, row: Row, narrow: bool) -> None:
+def forest_label(axes: Axes, at: int, row: Row, narrow: bool) -> None:
+    """The name of a line beside its interval or, narrow, above it."""
     heading = row.interval is None
     indent = (0.0 if narrow else -0.5) + (0.0 if heading else 0.03)
     axes.text(
@@ -204,7 +205,8 @@ def _forest_label(axes: Axes, at: int, row: Row, narrow: bool) -> None:
     )
 
 
-def _forest_interval(axes: Axes, at: float, row: Row) -> None:
+def forest_interval(axes: Axes, at: float, row: Row) -> None:
+    """The estimate of a line, and its interval where both ends are known."""
     if row.interval is None or row.interval["value"] is None:
         return
     colour = MEMBER if row.strong else INK
@@ -241,7 +243,7 @@ def leakage(
             place = at + 0.18 if narrow else at
             if at < len(rows) and (null := rows[at].null) is not None:
                 axes.plot([null] * 2, [place - 0.24, place + 0.24], color=SOFT, lw=2.4, zorder=1)
-            _forest_interval(axes, place, line)
+            forest_interval(axes, place, line)
         axes.set_yticks([])
         axes.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1])
         axes.spines["left"].set_visible(False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leakscope.report.disclosures import in_a_table
 from leakscope.report.information import in_a_line
 from leakscope.report.words import (
     LEVELS,
@@ -47,6 +48,9 @@ def print_summary(
     if report["outcomes"]:
         console.print(_attacks(report))
         _print_list(console, "Shadow models", _shadows(report))
+    if report["disclosures"]:
+        console.print(_text("\nRecords read out of explanations", style="bold"))
+        console.print(_extractions(report))
     _print_list(console, "Information leakage", in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
     _print_list(console, "Not run", [(one["attack"], one["reason"]) for one in report["not_run"]])
@@ -85,8 +89,25 @@ def _attacks(report: Mapping[str, Any]) -> Table:
     return table
 
 
+def _extractions(report: Mapping[str, Any]) -> Table:
+    """One line per extraction; those shown to themselves at each size of explanation."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("extraction, explained by", overflow="fold")
+    for name in ("records", "of all members", "queries"):
+        table.add_column(name, justify="right")
+    for what, records, share, queries in in_a_table(report["disclosures"]):
+        value, _, interval = share.partition("\n")
+        table.add_row(_text(what), _text(records), _figure(value, interval), _text(queries))
+    table.caption = "self-reveal: members whose own explanation shows them, with 95% intervals"
+    table.caption_justify = "left"
+    return table
+
+
 def _figure(value: str, interval: str) -> Text:
-    return _text(value).append(f"\n{interval}", style="dim")
+    return _text(value).append(f"\n{interval}" if interval else "", style="dim")
 
 
 def _found(outcome: Mapping[str, Any]) -> Text:
