@@ -25,7 +25,9 @@ Indices = NDArray[np.intp]
 Labels = NDArray[Any]
 
 # What a model can be asked for, and what a channel can need of it.
-Ability = Literal["labels", "probabilities", "loss", "queries", "parameters", "records"]
+Ability = Literal[
+    "labels", "probabilities", "loss", "queries", "parameters", "gradients", "records"
+]
 
 # What an attack knows of who was a member, beyond what it sees through its channel.
 Knowledge = Literal[
@@ -69,8 +71,8 @@ class Model(Protocol):
 
     ``abilities`` says what can be asked of it: its labels, its probabilities, its loss, whether it
     answers for features it has not been asked about before (``queries``; saved predictions do
-    not), its ``parameters``, if it is a ParametricModel, and the training ``records`` that explain
-    a prediction, if it is an ExplainedModel.
+    not), its ``parameters``, if it is a ParametricModel, the ``gradients`` of its outputs by the
+    features, and the training ``records`` that explain a prediction, if it is an ExplainedModel.
     """
 
     name: str
@@ -110,6 +112,16 @@ class AdjustableModel(ParametricModel, Protocol):
 
     def with_parameters(self, vector: Floats) -> Model:
         """The same model with these parameters (p,), and no more of its training than it needs."""
+        ...
+
+
+@runtime_checkable
+class WrappedModel(Model, Protocol):
+    """A model around another one, with the same answers for the same classes."""
+
+    @property
+    def wrapped(self) -> Model:
+        """The one inside."""
         ...
 
 

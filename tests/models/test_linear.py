@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +20,8 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import NotApplicableError
+from leakscope.models import Remembering, as_model
+from leakscope.models.attributions import innermost
 from leakscope.models.linear import LinearMap
 
 RNG = np.random.default_rng(0)
@@ -91,3 +95,20 @@ def test_what_is_not_linear_is_refused(estimator, match):
     estimator.fit(X, LABELS)
     with pytest.raises(NotApplicableError, match=match):
         LinearMap.of(estimator)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (make_pipeline(StandardScaler(), LogisticRegression()), True),
+        (GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2), True),
+        (DecisionTreeClassifier(), False),
+    ],
+)
+def test_gradients_are_an_ability_of_what_ends_in_coefficients(
+    estimator: Any, expected: bool
+) -> None:
+    model = Remembering(as_model(estimator.fit(X, LABELS)))
+    assert ("gradients" in model.abilities) is expected
+    inside: Any = innermost(Remembering(model))
+    assert inside.estimator is estimator

@@ -99,7 +99,12 @@ def test_classifiers_answer_the_same_however_the_features_come(
     features = FORMS[form]
     expected = estimator.predict_proba(FRAME if on_table else X)
     assert model.task == "classification"
-    assert model.abilities - {"parameters"} == {"labels", "probabilities", "loss", "queries"}
+    assert model.abilities - {"parameters", "gradients"} == {
+        "labels",
+        "probabilities",
+        "loss",
+        "queries",
+    }
     assert model.classes is not None
     assert model.classes.tolist() == [0, 1]
     np.testing.assert_allclose(model.predict_proba(features), expected, atol=1e-7)
@@ -117,7 +122,7 @@ def test_regressors_answer_the_same_however_the_features_come(
     features = FORMS[form]
     expected = estimator.predict(FRAME if on_table else X)
     assert (model.task, model.classes) == ("regression", None)
-    assert model.abilities - {"parameters"} == {"labels", "loss", "queries"}
+    assert model.abilities - {"parameters", "gradients"} == {"labels", "loss", "queries"}
     np.testing.assert_allclose(model.predict(features), expected, rtol=1e-6)
     np.testing.assert_allclose(model.loss(features, X[:, 1]), (expected - X[:, 1]) ** 2, rtol=1e-5)
 
@@ -254,7 +259,7 @@ def test_columns_are_matched_by_digits_and_underscores() -> None:
 @pytest.mark.parametrize("estimator", [LinearSVC(), SVC()])
 def test_classifiers_without_probabilities_have_labels_alone(estimator: Any) -> None:
     model = as_model(estimator.fit(X, Y))
-    assert model.abilities - {"parameters"} == {"labels", "queries"}
+    assert model.abilities - {"parameters", "gradients"} == {"labels", "queries"}
     np.testing.assert_array_equal(model.predict(X), estimator.predict(X))
     with pytest.raises(ModelError, match="has no attribute 'predict_proba'"):
         model.loss(X, Y)

@@ -54,7 +54,14 @@ def test_a_module_of_logits() -> None:
     assert isinstance(model, TorchModel)
     assert isinstance(model, AdjustableModel)
     assert (model.name, model.task, model.classes) == ("MLP", "classification", None)
-    assert model.abilities == {"labels", "probabilities", "loss", "queries", "parameters"}
+    assert model.abilities == {
+        "labels",
+        "probabilities",
+        "loss",
+        "queries",
+        "parameters",
+        "gradients",
+    }
     expected = softmax(logits_of(module), axis=1)
     np.testing.assert_allclose(model.predict_proba(X), expected, rtol=1e-12)
     assert model.classes is not None
@@ -95,7 +102,7 @@ def test_a_module_of_numbers() -> None:
     module = mlp(1)
     model = as_model(module, task="regression")
     assert (model.task, model.classes) == ("regression", None)
-    assert model.abilities == {"labels", "loss", "queries", "parameters"}
+    assert model.abilities == {"labels", "loss", "queries", "parameters", "gradients"}
     np.testing.assert_allclose(model.predict(X), logits_of(module)[:, 0])
     np.testing.assert_allclose(model.loss(X, Y), (logits_of(module)[:, 0] - Y) ** 2)
     with pytest.raises(ModelError, match="MLP predicts numbers; it has no probabilities"):

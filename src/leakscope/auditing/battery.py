@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from leakscope.auditing.choosing import attack_of, how_to_ask, parts_of, requested, shown_through
+from leakscope.channels.joined import PLUS, Joined
 from leakscope.errors import InputError, LeakscopeError, NotApplicableError
 from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
@@ -61,14 +63,17 @@ def choose_attacks(
 ) -> tuple[list[Attack], dict[str, str]]:
     """The attacks asked for, and the reason for each that is left out.
 
-    By default all but those that run on request, by their name or that of their channel.
+    By default all but those that run on request: by their name, by that of a channel which only
+    such attacks see, or all through explanations together by the word ``explanations``. An attack
+    through several channels runs if all of them are asked for.
     """
     if isinstance(attacks, str) or isinstance(channels, str):
         raise InputError("Attacks and channels are given as lists of names, such as ['loss']")
     asked: dict[str, Attack] = {}
-    by_default = [one for one in _every() if not one.on_request or one.channel in (channels or ())]
+    seen = shown_through(channels or ())
+    by_default = [one for one in _every() if not one.on_request or requested(one, channels)]
     for one in by_default if attacks is None else attacks:
-        attack = lookup("attack", one).thing() if isinstance(one, str) else one
+        attack = attack_of(one) if isinstance(one, str) else one
         if isinstance(attack, type):
             raise InputError(f"The attack {attack.__name__} is a class; give {attack.__name__}()")
         if attack.name in asked:
@@ -77,9 +82,7 @@ def choose_attacks(
                 "ask for one, or give one of them another name"
             )
         asked[attack.name] = attack
-    for name in channels or ():
-        lookup("channel", name)
-    chosen = [one for one in asked.values() if channels is None or one.channel in channels]
+    chosen = [one for one in asked.values() if channels is None or parts_of(one) <= seen]
     if not chosen:
         raise InputError(
             "None of the attacks asked for goes through the channels asked for; "
@@ -88,7 +91,7 @@ def choose_attacks(
             else "No attack was asked for; leave attacks= out for all of them"
         )
     left_out = {
-        one.name: f"It runs on request (attacks {one.name}, or channels {one.channel})."
+        one.name: f"It runs on request (attacks {one.name}, or channels {how_to_ask(one)})."
         if one.on_request
         else "It was not asked for."
         for one in _every()
@@ -167,11 +170,21 @@ def applies(name: str, attack: Attack, model: Model) -> bool:
 
 
 def channel_of(name: str, seed: int) -> Channel:
-    """The channel of this name, with the seed of the audit where it draws anything."""
-    channel: Channel = lookup("channel", name).thing()
-    if any(option.name == "seed" for option in fields(channel)):  # type: ignore[arg-type]
-        channel = replace(channel, seed=seed)  # type: ignore[type-var]
-    return channel
+    """The channel of this name, with the seed of the audit where it draws anything.
+
+    "a+b" is what the channels a and b show, side by side.
+    """
+    parts: list[Channel] = [
+        _seeded(lookup("channel", part).thing(), seed) for part in name.split(PLUS)
+    ]
+    return parts[0] if len(parts) == 1 else Joined(tuple(parts))
+
+
+def _seeded(channel: Any, seed: int) -> Any:
+    """The channel, and whatever channel it is made of, with this seed."""
+    options = {option.name: getattr(channel, option.name) for option in fields(channel)}
+    inner = {name: _seeded(one, seed) for name, one in options.items() if is_dataclass(one)}
+    return replace(channel, **inner, **({"seed": seed} if "seed" in options else {}))
 
 
 def _observe(name: str, model: Model, records: Records, seed: int) -> Floats | LeakscopeError:
@@ -198,6 +211,7 @@ def _told(abilities: Sequence[str]) -> str:
         "probabilities": "class probabilities",
         "loss": "a loss",
         "queries": "answers to new queries",
+        "gradients": "gradients by the features",
         "records": "the training records that explain it",
     }
     return " and ".join(said.get(one, one) for one in abilities) + ", which"

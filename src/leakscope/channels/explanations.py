@@ -44,7 +44,7 @@ class Explanation(Channel):
 
     paper: ClassVar[str] = "Shokri et al. 2021, section 2.2"
     tasks: ClassVar[frozenset[Task]] = BOTH
-    needs: ClassVar[frozenset[Ability]] = frozenset({"labels", "parameters"})
+    needs: ClassVar[frozenset[Ability]] = frozenset({"labels", "gradients"})
     scope: ClassVar[Literal["record", "model"]] = "record"
 
     output: Output = "logit"

@@ -190,7 +190,7 @@ class Explained:
     def __init__(
         self, model: Model, explainer: Explainer, prepare: Callable[[Any], Floats]
     ) -> None:
-        self._model, self._prepare = model, prepare
+        self.wrapped, self._prepare = model, prepare
         self.explainer = explainer
         self.name, self.task = model.name, model.task
         self.abilities: frozenset[Ability] = model.abilities | {"records"}
@@ -198,23 +198,23 @@ class Explained:
     @property
     def classes(self) -> Labels | None:
         """The classes of the model."""
-        return self._model.classes
+        return self.wrapped.classes
 
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
-        return self._model.predict(X)
+        return self.wrapped.predict(X)
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, k)."""
-        return self._model.predict_proba(X)
+        return self.wrapped.predict_proba(X)
 
     def loss(self, X: Any, y: Labels) -> Floats:
         """The loss of each record, (n,)."""
-        return self._model.loss(X, y)
+        return self.wrapped.loss(X, y)
 
     def parameters(self) -> Floats:
         """The parameter vector, (p,), of a model that has one."""
-        return parameters_of(self._model)
+        return parameters_of(self.wrapped)
 
     def prepared(self, X: Any) -> Floats:
         """Records (n, …) as the explainer is asked about them, (n, d)."""
@@ -255,7 +255,7 @@ def explained(model: Model, members: Records, progress: Progress = silent) -> Ex
     *before, estimator = _in_a_row(model.estimator)
 
     def prepare(X: Any) -> Floats:
-        prepared = model._as_fitted(X)
+        prepared = model.as_fitted(X)
         for step in before:
             prepared = step.transform(prepared)
         dense = prepared.toarray() if hasattr(prepared, "toarray") else prepared

@@ -69,5 +69,6 @@ def constant_control(
             detail=f"{told} the sides are still told apart by {', '.join(suspects)}: their labels "
             f"differ in distribution; draw both at random.{left_out}",
         )
-    detail = f"{told}, {len(shots)} attacks are at chance.{left_out}"
+    count = "1 attack is" if len(shots) == 1 else f"{len(shots)} attacks are"
+    detail = f"{told}, {count} at chance.{left_out}"
     return Control("constant model", passed=True, fatal=True, detail=detail)

@@ -51,7 +51,8 @@ class _Aligned:
         self._columns = columns
         self.classes: Labels | None = classes
         self.name, self.task = model.name, model.task
-        self.abilities = model.abilities
+        # Those of the model itself number its classes in another way.
+        self.abilities = model.abilities - {"gradients", "records"}
         if len(columns) < len(classes):
             self.abilities -= {"parameters"}  # fewer than those of models that know all classes
 

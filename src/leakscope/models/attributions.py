@@ -18,7 +18,7 @@ from scipy.special import softmax
 from leakscope.errors import InputError, NotApplicableError
 from leakscope.models.linear import LinearMap
 from leakscope.options import magnitude, one_of
-from leakscope.protocols import Floats, Model, Task
+from leakscope.protocols import Floats, Model, Task, WrappedModel
 
 Output = Literal["logit", "probability"]
 Rule = Literal["gradient", "lrp", "deeplift"]
@@ -59,6 +59,7 @@ def attributions(
     target (n,): the number of the class, by default the one that is predicted. For a regression
     the number that is predicted is explained, whatever the output.
     """
+    model = innermost(model)
     one_of("output", output, get_args(Output))
     one_of("rule", rule, get_args(Rule))
     magnitude("epsilon", epsilon)
@@ -70,9 +71,17 @@ def attributions(
     return _follower(model, output)(X, weigh, rule, baseline, epsilon)
 
 
+def innermost(model: Model) -> Model:
+    """The model inside of those that only remember its answers or add to its abilities."""
+    while isinstance(model, WrappedModel):
+        model = model.wrapped
+    return model
+
+
 def number_of_features(model: Model) -> int:
     """How many features a record has for this model, d, or one sentence where it cannot tell."""
-    estimator, module = getattr(model, "estimator", None), getattr(model, "module", None)
+    inside = innermost(model)
+    estimator, module = getattr(inside, "estimator", None), getattr(inside, "module", None)
     if module is not None:
         from leakscope.networks.attribution import inputs_of
 

@@ -15,6 +15,19 @@ from leakscope.protocols import Floats
 _PROBES = 8
 
 
+def is_linear(estimator: Any) -> bool:
+    """Whether a fitted model ends in coefficients; how it gets there is seen when it is asked."""
+    return isinstance(getattr(_last(estimator), "coef_", None), np.ndarray)
+
+
+def _last(estimator: Any) -> Any:
+    """The model at the end of pipelines and searches."""
+    best = getattr(estimator, "best_estimator_", None)
+    if best is not None:
+        return _last(best)
+    return _last(estimator.steps[-1][1]) if hasattr(estimator, "steps") else estimator
+
+
 @dataclass(frozen=True, eq=False)
 class LinearMap:
     """Logits, or the number predicted, as weights (k, d) times features plus offsets (k,).
@@ -38,7 +51,7 @@ class LinearMap:
             return cls.of(best)
         steps = [step for _, step in getattr(estimator, "steps", [("", estimator)])]
         last, name = steps[-1], type(steps[-1]).__name__
-        if not isinstance(getattr(last, "coef_", None), np.ndarray):
+        if not is_linear(last):
             raise NotApplicableError(
                 f"{name} is not linear in its features; explain it by lime, kernel-shap or "
                 "occlusion"

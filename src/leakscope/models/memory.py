@@ -18,7 +18,7 @@ class Remembering:
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        self.wrapped = model
         self._labels: tuple[Any, Labels] | None = None
         self._probabilities: tuple[Any, Floats] | None = None
         self.name, self.task = model.name, model.task
@@ -27,18 +27,18 @@ class Remembering:
     @property
     def classes(self) -> Labels | None:
         """The classes; some models know them only once they have answered."""
-        return self._model.classes
+        return self.wrapped.classes
 
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
         if self._labels is None or self._labels[0] is not X:
-            self._labels = (X, _locked(self._model.predict(X)))
+            self._labels = (X, _locked(self.wrapped.predict(X)))
         return self._labels[1]
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, k)."""
         if self._probabilities is None or self._probabilities[0] is not X:
-            self._probabilities = (X, _locked(self._model.predict_proba(X)))
+            self._probabilities = (X, _locked(self.wrapped.predict_proba(X)))
         return self._probabilities[1]
 
     def loss(self, X: Any, y: Labels) -> Floats:
@@ -49,7 +49,7 @@ class Remembering:
 
     def parameters(self) -> Floats:
         """The parameter vector, (p,), of a model that has one."""
-        return parameters_of(self._model)
+        return parameters_of(self.wrapped)
 
     @property
     def explainer(self) -> Explainer:
@@ -64,7 +64,7 @@ class Remembering:
     def _explained(self) -> ExplainedModel:
         if "records" not in self.abilities:
             raise ModelError(f"{self.name} comes without the records that explain it")
-        return cast(ExplainedModel, self._model)
+        return cast(ExplainedModel, self.wrapped)
 
 
 def _locked(answer: Labels) -> Labels:

@@ -20,6 +20,7 @@ from leakscope.models.answers import (
     first_line,
     squared_error,
 )
+from leakscope.models.linear import is_linear
 from leakscope.models.parameters import has_parameters, parameters, with_parameters
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Ability, Floats, Labels, Task
@@ -45,6 +46,8 @@ class SklearnModel:
             abilities.add("loss")
         if has_parameters(estimator):
             abilities.add("parameters")
+        if is_linear(estimator):
+            abilities.add("gradients")
         self.abilities = frozenset(abilities)
 
     @staticmethod
@@ -114,7 +117,7 @@ class SklearnModel:
 
     def _ask(self, method: str, X: Any) -> Any:
         try:
-            given, net = self._as_fitted(X), _skorch_net(self.estimator)
+            given, net = self.as_fitted(X), _skorch_net(self.estimator)
             return getattr(self.estimator, method)(
                 _locked(given) if net is None else _as_trained(given, net)
             )
@@ -123,7 +126,7 @@ class SklearnModel:
                 f"{self.name} could not answer for these records: {first_line(error)}"
             ) from error
 
-    def _as_fitted(self, X: Any) -> Any:
+    def as_fitted(self, X: Any) -> Any:
         """Features with names or without, as in training: scikit-learn warns about a change."""
         names = self.feature_names
         if isinstance(X, pd.DataFrame):

@@ -68,7 +68,7 @@ class TorchModel:
         self.batch_size = whole_number("batch_size", batch_size, low=1)
         one_of("outputs", outputs, OUTPUTS)
         self.outputs: Outputs = outputs
-        abilities: set[Ability] = {"labels", "loss", "queries"}
+        abilities: set[Ability] = {"labels", "loss", "queries", "gradients"}
         if task == "classification":
             abilities.add("probabilities")
         if any(True for _ in module.parameters()):
