@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -56,10 +55,12 @@ def stacked_loss(loss: str, outputs: Tensor, y: Tensor, shares: Tensor) -> Tenso
     if loss == "squared_error":
         each = (outputs[..., 0] - y).square()
     elif outputs.shape[-1] == 1:
-        logits = outputs[..., 0]
-        each = functional.softplus(logits) - y * logits
+        each = functional.binary_cross_entropy_with_logits(
+            outputs[..., 0], y.to(outputs.dtype), reduction="none"
+        )
     else:
-        each = -torch.log_softmax(outputs, dim=-1).gather(-1, y[..., None])[..., 0]
+        rows = functional.cross_entropy(outputs.flatten(0, 1), y.flatten(), reduction="none")
+        each = rows.view_as(y)
     return (each * shares).sum(dim=1)
 
 

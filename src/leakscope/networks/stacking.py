@@ -107,7 +107,9 @@ class Stack:
         a, number, h = len(X), 0, X
         for layer in self.layers:
             if layer.kind == "linear":
-                h = torch.baddbmm(self.biases[number][:a], h, self.weights[number][:a])
+                h = torch.baddbmm(
+                    _first(self.biases[number], a), h, _first(self.weights[number], a)
+                )
                 number += 1
             elif layer.kind == "tanh":
                 h = torch.tanh(h)
@@ -143,6 +145,11 @@ def _in_order(module: nn.Module, path: str) -> list[tuple[str, nn.Module]] | Non
             return None
         found += inner
     return found
+
+
+def _first(values: Tensor, a: int) -> Tensor:
+    """The values of the first a networks; the gradient of a part costs a copy, so not of all."""
+    return values if a == len(values) else values[:a]
 
 
 def _linear(module: nn.Module, layer: Layer) -> nn.Linear:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.errors import InputError
+from leakscope.models.callable import is_torch
 from leakscope.protocols import Model, Recipe, Task
 from leakscope.records import Records
 from leakscope.registry import lookup
@@ -34,6 +35,11 @@ def as_recipe(thing: Any, name: str | None = None, *, prepare: bool | None = Non
         raise InputError(f"{called} is the class {thing.__qualname__}; pass an instance of it")
     if hasattr(thing, "fit_many"):
         return _complete(thing, called)
+    if is_torch(thing):
+        raise InputError(
+            f"{called} is a torch module ({type(thing).__name__}), which is one network and not a "
+            "way to make others; pass leakscope.recipes.torch.TorchRecipe(name, factory)"
+        )
     if not (hasattr(thing, "fit") and hasattr(thing, "get_params")):
         raise InputError(
             f"{called} is a {type(thing).__name__}, not an estimator; pass a scikit-learn "
@@ -60,16 +66,23 @@ def recipe_of(model: Model) -> Recipe | None:
 
 
 def task_of(recipe: Recipe) -> Task | None:
-    """What a recipe of a scikit-learn estimator is for; None where only its models can tell."""
+    """What a recipe is for, as far as its settings tell; None where only its models can."""
     from sklearn.base import is_classifier, is_regressor
 
     from leakscope.recipes.sklearn import SklearnRecipe
+    from leakscope.recipes.torch import TorchRecipe
 
     if isinstance(recipe, SklearnRecipe):
         if is_classifier(recipe.estimator):
             return "classification"
         if is_regressor(recipe.estimator):
             return "regression"
+    if isinstance(recipe, TorchRecipe):
+        tasks: dict[Any, Task] = {
+            "cross_entropy": "classification",
+            "squared_error": "regression",
+        }
+        return tasks.get(recipe.loss)
     return None
 
 
