@@ -66,7 +66,7 @@ def test_the_columns_are_the_minima_without_each_record(left_out: LeftOut) -> No
 
 
 @pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case[0].name)
-@pytest.mark.parametrize(("option", "value"), [("_SLOW", 1e-9), ("_ROUNDS", 2)])
+@pytest.mark.parametrize(("option", "value"), [("_SLOW", 1e-9), ("_ROUNDS", 0)])
 def test_a_column_that_is_slow_or_late_is_given_up(
     case: tuple[Family, np.ndarray], option: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,6 +75,50 @@ def test_a_column_that_is_slow_or_late_is_given_up(
     models, found = left_out.solve_frozen()
     assert not found.any()
     assert (models == left_out.full.model[..., None]).all()
+
+
+@pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case[0].name)
+def test_single_precision_leads_near_enough_to_save_exact_steps(
+    case: tuple[Family, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_out = LeftOut.of(*solved(*case), RECORDS)
+    changes, _ = left_out._nearly()
+    for column, record in enumerate(RECORDS):
+        alone = minimum(left_out.regression, without(record))
+        assert alone is not None
+        away = alone.model - left_out.full.model
+        off = np.linalg.norm(changes[..., column] - away) / np.linalg.norm(away)
+        assert 0 < off < 1e-5
+    rounds, gradients = list[int](), LeftOut._gradients
+
+    def counted(self: LeftOut, models: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        rounds.append(len(columns))
+        return gradients(self, models, columns)
+
+    monkeypatch.setattr(LeftOut, "_gradients", counted)
+    assert left_out.solve_frozen()[1].all()
+    few = sum(rounds)
+    monkeypatch.setattr(Regression, "remainders", lambda self, z, u, r: np.full_like(u, np.nan))
+    assert left_out.solve_frozen()[1].all()
+    assert 2 * few < sum(rounds) - few
+
+
+@pytest.mark.parametrize("answer", [np.nan, 1e3])
+def test_what_single_precision_gets_wrong_costs_steps_and_nothing_else(
+    left_out: LeftOut, answer: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = left_out.solve_frozen()
+    monkeypatch.setattr(Regression, "remainders", lambda self, z, u, r: np.full_like(u, answer))
+    models, found = left_out.solve_frozen()
+    assert found.all()
+    np.testing.assert_allclose(models, expected, atol=1e-9)
+
+
+def test_where_lengths_say_too_little_each_logit_is_looked_at(
+    left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(left_out.regression.__dict__, "reach", 1e9)
+    assert left_out.solve_frozen()[1].all()
 
 
 def test_a_column_whose_curvature_may_have_vanished_is_not_certain(

@@ -89,3 +89,44 @@ def test_a_sure_prediction_keeps_the_digits_of_its_error() -> None:
                        [0, -shares[2], shares[2]]])  # fmt: skip
     expected = family.basis.T @ spread @ family.basis
     np.testing.assert_allclose(family.curvatures(logits)[0], expected, rtol=1e-12)
+
+
+def remainders_by_hand(
+    family: Family, logits: np.ndarray, changes: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """Residuals after the change less those before and the slope times the change, (b, C)."""
+    after = family.residuals((logits + changes)[..., None], targets)[..., 0]
+    before = family.residuals(logits[..., None].copy(), targets)[..., 0]
+    slopes = family.basis @ family.curvatures(logits) @ family.basis.T
+    return after - before - np.einsum("bcd,bd->bc", slopes, changes)
+
+
+@pytest.mark.parametrize(("size", "tolerance"), [(1e-2, 1e-6), (0.5, 1e-6), (2.0, 1e-4)])
+def test_remainders_are_what_is_left_beyond_first_order(
+    case: tuple[Family, np.ndarray], size: float, tolerance: float
+) -> None:
+    family, targets = case
+    rng = np.random.default_rng(2)
+    logits, changes = rng.normal(size=(2, 4, len(family.basis))) * [[[3.0]], [[size]]]
+    changes = changes.astype(np.float32)
+    expected = remainders_by_hand(family, logits, changes.astype(np.float64), targets)
+    found = family.remainders(logits, changes[..., None].copy())[..., 0]
+    assert found.dtype == np.float32
+    # For several classes, differences of e^u and 1 + u lose some of the digits.
+    lost = 1e-7 * size if len(family.basis) > 1 else 0.0
+    np.testing.assert_allclose(
+        found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max() + lost
+    )
+
+
+def test_the_remainder_of_a_small_change_keeps_its_digits() -> None:
+    """It is −σ′(z) tanh(z/2) u²/2 to second order, and a difference would have none left."""
+    z, u = 1.5, 1e-5
+    found = Binomial().remainders(np.array([[z]]), np.full((1, 1, 1), u, dtype=np.float32)).item()
+    slope = expit(z) * expit(-z)
+    assert found == pytest.approx(-slope * np.tanh(z / 2) * u**2 / 2, rel=1e-4)
+
+
+def test_a_change_beyond_single_precision_has_no_remainder_and_no_warning() -> None:
+    changes = np.array([[[200.0], [0.0], [0.0]]], dtype=np.float32)
+    assert np.isnan(Multinomial(3).remainders(np.zeros((1, 3)), changes)).any()

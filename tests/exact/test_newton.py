@@ -37,6 +37,8 @@ def test_the_gradient_vanishes_at_the_minimum(classes: int, scale: float) -> Non
     vector = RNG.normal(size=(*best.model.shape, 2))
     product = (hessian @ vector.reshape(len(hessian), 2)).reshape(vector.shape)
     np.testing.assert_allclose(best.solve(product), vector, rtol=1e-6, atol=1e-6)
+    again = best.inverse @ product.reshape(len(hessian), 2)
+    np.testing.assert_allclose(again.reshape(vector.shape), vector, rtol=1e-5, atol=1e-5)
 
 
 def test_far_starts_lead_to_the_same_minimum() -> None:
@@ -96,4 +98,7 @@ def test_a_step_that_leads_up_is_not_taken() -> None:
     regression = logistic()
     model = np.zeros((4, 1))
     up = regression.gradients(model[..., None], ONES)[..., 0]
-    assert (module._descended(regression, ONES, model, 0.01 * up, 1e-3) == model).all()
+    value = regression.objective(model, ONES)
+    stayed, same = module._descended(regression, ONES, model, value, 0.01 * up, 1e-3)
+    assert (stayed == model).all()
+    assert same == value

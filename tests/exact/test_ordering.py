@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.exact.ordering import Measure, first_of, influence_of, influence_order, ranks_of
+from leakscope.exact.ordering import (
+    Measure,
+    first_of,
+    influence_of,
+    influence_order,
+    most_influential,
+    ranks_of,
+)
 
 MEASURES: list[Measure] = ["probability", "log-loss", "squared-error"]
 
@@ -127,3 +134,33 @@ def test_the_first_and_the_ranks_are_those_of_a_plain_sort(
         for record in range(6):
             where = np.full(len(values), record)
             assert ranks_of(orders, changes, where)[row] == plain.index(record) + 1
+
+
+bases = st.sampled_from([-1e4, -3.0, -0.1, 0.0, 0.1, 3.0, 1e4])
+ties = st.sampled_from([0.0, 0.1, -0.1, 50.0, -50.0, -60.0])
+rows_of_nine = st.lists(st.floats(-5, 5) | ties, min_size=9, max_size=9)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@given(
+    predictions=st.lists(st.tuples(bases, rows_of_nine), min_size=1, max_size=3),
+    k=st.integers(1, 9),
+)
+def test_the_most_influential_are_the_first_of_all(
+    measure: Measure, predictions: list[tuple[float, list[float]]], k: int
+) -> None:
+    base = np.array([[one] for one, _ in predictions])
+    changes = np.array([row for _, row in predictions])
+    expected = first_of(influence_order(measure, base, changes), changes, k)
+    assert most_influential(measure, base, changes, k).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_most_influential_of_many_are_the_first_of_all(measure: Measure, k: int) -> None:
+    rng = np.random.default_rng(1)
+    base, changes = rng.normal(size=(50, 1)), rng.normal(size=(50, 200))
+    changes[:10, :20] = changes[:10].max(axis=1, keepdims=True)  # ties at one end
+    changes[5:15, 7:9] = changes[5:15].min(axis=1, keepdims=True)  # and at the other
+    expected = first_of(influence_order(measure, base, changes), changes, k)
+    assert (most_influential(measure, base, changes, k) == expected).all()

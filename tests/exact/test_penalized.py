@@ -73,6 +73,33 @@ def test_what_one_record_adds_is_what_is_missing_without_it(regression: Regressi
         np.testing.assert_allclose(part.reshape(less.shape), less, atol=1e-12)
 
 
+def test_remainders_are_gradients_beyond_first_order(
+    regression: Regression, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 1)
+    model, changes = models(regression, 1)[..., 0], 0.3 * models(regression, 3)
+    records = np.array([4, 0, 19])
+    logits = regression.design @ (model @ regression.basis.T)
+    found = regression.remainders(logits, changes, records)
+    for column, record in enumerate(records):
+        weights = WEIGHTS.copy()
+        weights[record] = 0.0
+        ends = np.stack([model, model + changes[..., column]], axis=2)
+        before, after = np.moveaxis(regression.gradients(ends, weights), 2, 0)
+        linear = regression.hessian(model, weights) @ changes[..., column].ravel()
+        expected = after - before - linear.reshape(model.shape)
+        np.testing.assert_allclose(found[..., column], expected, atol=2e-5)
+
+
+def test_no_logit_changes_by_more_than_the_reach_times_the_length(regression: Regression) -> None:
+    some = models(regression, 5)
+    lengths = np.sqrt((some**2).sum(axis=(0, 1)))
+    largest = regression.largest_changes(some)
+    assert (largest <= np.sqrt(2) * regression.reach * lengths).all()
+    longest = np.linalg.norm(regression.design, axis=1).max()
+    assert regression.reach == pytest.approx(longest, rel=1e-12)
+
+
 def test_parameters_give_the_same_logits(regression: Regression) -> None:
     some = models(regression, 2)
     theta = regression.parameters(some)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.exact.columns import LeftOut
 from leakscope.exact.influence import LeaveOneOut, Method
 from leakscope.exact.labels import named
 from leakscope.exact.leaving_out import Task
+from leakscope.exact.threads import single_products
 from leakscope.protocols import Floats
 
 
@@ -54,7 +54,7 @@ def _stepped(left_out: LeftOut) -> Floats:
 
 def _approximated(task: Task, change: Callable[[LeftOut], Floats], method: Method) -> LeaveOneOut:
     columns = []
-    with threadpool_limits(limits=1):
+    with single_products():
         for records in task.parts:
             left_out = LeftOut.of(task.regression, task.full, records)
             models = task.full.model[..., None] + change(left_out)

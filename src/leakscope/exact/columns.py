@@ -18,6 +18,7 @@ from leakscope.protocols import Bools, Floats, Indices
 _ROUNDS = 100
 _SLOW, _PATIENCE = 0.7, 2  # a column whose decrement shrinks less than this, twice, is given up
 _CAUTION = 10.0  # times what a decrement is expected to be
+_SINGLE = 1e-6  # of the first step, below which steps in single precision lead nowhere
 _DETERMINED = 1e-10  # a record whose removal leaves less of the curvature has a direction alone
 
 
@@ -63,7 +64,7 @@ class LeftOut:
 
     def one_step(self) -> Floats:
         """H_j⁻¹ times the same: the change of one Newton step, exact for squared errors."""
-        return self._without(self.own_gradients, slice(None))
+        return self._corrected(self.first_order(), slice(None))
 
     @property
     def own_gradients(self) -> Floats:
@@ -74,25 +75,23 @@ class LeftOut:
     def solve_frozen(self) -> tuple[Floats, Bools]:
         """The models without each record (D, K, m), and which of them are found (m,).
 
-        Newton's steps with the curvature of the optimum of all, from one step on. They shrink by
-        about the same factor each time, so that a column is found when the next one, were it to
-        shrink ten times less, is below the tolerance. A column that is not found holds the optimum
-        of all.
+        Newton's steps with the curvature of the optimum of all, from where single precision leads.
+        They shrink by about the same factor each time, so that a column is found when the next one,
+        were it to shrink ten times less, is below the tolerance. A column that is not found holds
+        the optimum of all.
         """
         start = self.full.model[..., None]
-        models = start + self.one_step()
+        changes, last = self._nearly()
+        models = start + changes
         found = np.zeros(len(self.records), dtype=np.bool_)
         active = np.flatnonzero(~self.determined)
-        last, slow = np.full(len(active), np.inf), np.zeros(len(active), dtype=np.intp)
+        last, slow = last[active], np.zeros(len(active), dtype=np.intp)
         for _ in range(_ROUNDS):
             if len(active) == 0:
                 break
-            gradients = self._gradients(models[..., active], active)
-            steps = self._without(gradients, active)
-            decrements = np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0.0))
+            steps, decrements = self._steps(self._gradients(models[..., active], active), active)
             models[..., active] -= steps
-            shrinking = np.where(np.isinf(last), 1.0, _CAUTION * decrements / last)
-            done = np.minimum(1.0, shrinking) * decrements <= self.full.tolerance
+            done = self._below(decrements * np.minimum(last, _CAUTION * decrements), last)
             found[active[done]] = True
             slow += ~(decrements <= _SLOW * last)  # not a number is slow as well
             going = ~done & (slow < _PATIENCE)
@@ -101,13 +100,57 @@ class LeftOut:
         models[..., ~found] = start
         return models, found
 
+    def _nearly(self) -> tuple[Floats, Floats]:
+        """Changes of the model of all (D, K, m) that lead near each optimum, and their last size.
+
+        The same steps, in terms of the change δ: the gradient without record j is H_j δ, less the
+        gradient of its loss, and a remainder of second order. So the first step is exact but for
+        the remainder, and each other is the change of the remainder, of which single precision
+        knows enough for as long as it shrinks. It is left to the next, exact step to find the
+        column; sizes (m,) are decrements.
+        """
+        logits = self.regression.design @ (self.full.model @ self.regression.basis.T)
+        active = np.arange(len(self.records))
+        changes, first = self._steps(self.own_gradients, active)
+        sizes, active = first.copy(), active[~self.determined]
+        here, last = changes[..., active], first[active]
+        before = np.zeros_like(here)
+        for _ in range(_ROUNDS):
+            if len(active) == 0:
+                break
+            now = self.regression.remainders(logits, here, self.records[active])
+            steps, decrements = self._steps(now - before, active)
+            going = decrements <= _SLOW * last
+            steps[..., ~going] = 0.0
+            here -= steps
+            changes[..., active] = here
+            sizes[active[going]] = decrements[going]
+            # Near enough if the next step, an exact one, is expected to be the last: the first two
+            # may shrink twice as much as others do.
+            near = self._below(_CAUTION * decrements * (2 * decrements) ** 2, last**2)
+            near |= decrements <= _SINGLE * first[active]
+            kept = np.flatnonzero(going & ~near)
+            active, last = active[kept], decrements[kept]
+            here, before = here[..., kept], now[..., kept]
+        return changes, sizes
+
+    def _below(self, numerator: Floats, denominator: Floats) -> Bools:
+        """Whether the ratio is at most the tolerance, (m,)."""
+        below: Bools = numerator <= self.full.tolerance * denominator
+        return below
+
     def _gradients(self, models: Floats, columns: Indices) -> Floats:
         every = self.regression.gradients(models, self.regression.weights)
         return every - self.regression.own_gradients(models, self.records[columns])
 
-    def _without(self, vectors: Floats, columns: Indices | slice) -> Floats:
-        """H_j⁻¹ times one vector (D, K) for each of these columns."""
-        steps = self.full.solve(vectors)
+    def _steps(self, gradients: Floats, columns: Indices) -> tuple[Floats, Floats]:
+        """H_j⁻¹ times one gradient (D, K) for each of these columns, and their decrements."""
+        flat = gradients.reshape(len(self.full.inverse), -1)
+        steps = self._corrected((self.full.inverse @ flat).reshape(gradients.shape), columns)
+        return steps, np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0.0))
+
+    def _corrected(self, steps: Floats, columns: Indices | slice) -> Floats:
+        """H_j⁻¹ times a vector for each of these columns, from H⁻¹ times it (D, K, m), over it."""
         along = np.einsum("md,dkm->mk", self.rows[columns], steps)
         along = np.einsum("mkl,ml->mk", self.inner[columns], along)
         steps += np.einsum("dkml,ml->dkm", self.solved[:, :, columns], along)
@@ -121,8 +164,18 @@ class LeftOut:
         """
         if self.regression.family.name == "gaussian":
             return np.ones(models.shape[2], dtype=np.bool_)
-        changes = self.regression.largest_changes(models - self.full.model[..., None])
+        changes = models - self.full.model[..., None]
+        lengths = np.sqrt(np.einsum("dkm,dkm->m", changes, changes))
+        # No logit changes by more than this; where that says too little, each is looked at.
+        certain = self._sharp(np.sqrt(2.0) * self.regression.reach * lengths, columns)
+        unsure = np.flatnonzero(~certain)
+        largest = self.regression.largest_changes(changes[..., unsure])
+        certain[unsure] = self._sharp(largest, np.flatnonzero(columns)[unsure])
+        return certain
+
+    def _sharp(self, changes: Floats, columns: Bools | Indices) -> Bools:
+        """Whether logits that change by so much leave these columns a curvature, (m,)."""
         power = 1.0 if self.regression.family.name == "binomial" else 2.0
         left = self.full.sharpness * self.kept[columns] * np.exp(-power * changes)
-        certain: Bools = left >= least_sharpness(self.regression.l2)
-        return certain
+        sharp: Bools = left >= least_sharpness(self.regression.l2)
+        return sharp

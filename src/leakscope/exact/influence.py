@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp, softmax
 
@@ -22,11 +21,12 @@ from leakscope.exact.families import FamilyName
 from leakscope.exact.labels import feature_matrix
 from leakscope.exact.ordering import (
     Measure,
-    first_of,
     influence_of,
     influence_order,
+    most_influential,
     ranks_of,
 )
+from leakscope.exact.threads import over_parts
 from leakscope.options import one_of, whole_number
 from leakscope.protocols import Floats, Indices, Labels
 
@@ -120,7 +120,7 @@ class LeaveOneOut:
 
         def explained(rows: slice) -> tuple[Indices, Floats]:
             base, changes = self._changes(queries[rows], labels[rows])
-            indices = first_of(influence_order(chosen, base, changes), changes, k)
+            indices = most_influential(chosen, base, changes, k)
             return indices, influence_of(chosen, base, np.take_along_axis(changes, indices, 1))
 
         parts = _each(explained, self._chunks(len(queries)))
@@ -150,22 +150,23 @@ class LeaveOneOut:
         return records, places
 
     @cached_property
-    def _differences(self) -> Floats:
-        """The parameters without each distinct record less those of all, (u, C, d + 1)."""
-        without = self.theta_without[self._distinct[0]] - self.theta
-        return without.reshape(len(without), -1, without.shape[-1])
+    def _moves(self) -> tuple[Floats, Floats]:
+        """Weights (u·C, d) and intercepts (u·C,) without each distinct record less those of all."""
+        moves = (self.theta_without[self._distinct[0]] - self.theta).reshape(
+            -1, self.theta.shape[-1]
+        )
+        return np.ascontiguousarray(moves[:, :-1]), moves[:, -1]
 
     def _queries(self, X: ArrayLike) -> Floats:
-        """Queries (q, d) with a column of ones for the intercept."""
-        queries = feature_matrix(X, self.theta.shape[-1] - 1)
-        return np.column_stack([queries, np.ones(len(queries))])
+        return feature_matrix(X, self.theta.shape[-1] - 1)
 
     def _logits(self, queries: Floats) -> Floats:
         """(q, C), one column for two classes and for numbers."""
-        return queries @ np.atleast_2d(self.theta).T
+        theta = np.atleast_2d(self.theta)
+        return queries @ theta[:, :-1].T + theta[:, -1]
 
     def _labelled_queries(self, X: ArrayLike, y: ArrayLike | None) -> tuple[Floats, Labels]:
-        """Queries (q, d + 1), and class numbers or targets (q,), as asked for or predicted."""
+        """Queries (q, d), and class numbers or targets (q,), as asked for or predicted."""
         queries = self._queries(X)
         if y is None:
             logits = self._logits(queries)
@@ -210,14 +211,18 @@ class LeaveOneOut:
     def _distinct_changes(self, queries: Floats, labels: Labels) -> tuple[Floats, Floats]:
         """The same for the distinct records, (r, u)."""
         logits = self._logits(queries)
+        weights, intercepts = self._moves
+        moved = queries @ weights.T
+        moved += intercepts
         if self.classes is None:
-            return logits - labels[:, None], queries @ self._differences[:, 0].T
+            return logits - labels[:, None], moved
         if self.family == "binomial":
             signs = np.where(labels == 1, 1.0, -1.0)[:, None]
-            return signs * logits, (signs * queries) @ self._differences[:, 0].T
-        moved = queries @ self._differences.reshape(-1, queries.shape[1]).T
-        moved = moved.reshape(len(queries), -1, logits.shape[1])
-        return _odds_against_others(logits, moved, labels)
+            moved *= signs
+            return signs * logits, moved
+        return _odds_against_others(
+            logits, moved.reshape(len(queries), -1, logits.shape[1]), labels
+        )
 
 
 def _likeliest(logits: Floats) -> Indices:
@@ -249,7 +254,4 @@ def _odds_against_others(logits: Floats, moved: Floats, labels: Labels) -> tuple
 
 def _each(work: Callable[[slice], Result], chunks: list[slice]) -> list[Result]:
     """The work on each chunk, by threads if there are several."""
-    if len(chunks) <= 1:
-        return [work(rows) for rows in chunks]
-    done: list[Result] = Parallel(n_jobs=-1, prefer="threads")(delayed(work)(r) for r in chunks)
-    return done
+    return [work(rows) for rows in chunks] if len(chunks) <= 1 else list(over_parts(work, chunks))

@@ -10,13 +10,12 @@ trained by itself (newton.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.exact.columns import LeftOut
@@ -24,10 +23,12 @@ from leakscope.exact.influence import LeaveOneOut, Method
 from leakscope.exact.labels import Labelled, labelled, named
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
+from leakscope.exact.threads import over_parts, single_products
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats, Indices, Progress, silent
 
 _COLUMNS = 512  # models moved together: enough for fast products, few enough to be light
+_WIDE = 512  # features from which on one product is worth several threads
 _NUMBERS = 2**23  # held for Woodbury's identity by the models moved together
 
 
@@ -57,16 +58,13 @@ def leave_one_out(
     if workers is not None:
         whole_number("workers", workers, 1)
     task = Task.of(X, y, l2, family, sample_weight)
-    with threadpool_limits(limits=1):  # the threads are ours, one for each group of models
-        parts = Parallel(n_jobs=workers or -1, prefer="threads", return_as="generator")(
-            delayed(_models_without)(task, records) for records in task.parts
-        )
-        columns, refused, done = [], [], 0
-        for part, (models, lost) in zip(task.parts, parts, strict=True):
-            columns.append(task.regression.parameters(models))
-            refused += lost
-            done += len(part)
-            (progress or silent)("records left out", done, len(task.distinct))
+    columns, refused, done = [], list[int](), 0
+    found = over_parts(partial(_models_without, task), task.parts, workers)
+    for part, (models, lost) in zip(task.parts, found, strict=True):
+        columns.append(task.regression.parameters(models))
+        refused += lost
+        done += len(part)
+        (progress or silent)("records left out", done, len(task.distinct))
     if refused:
         raise InputError(_no_optimum_without(refused, l2))
     return task.result(columns, "exact")
@@ -93,8 +91,11 @@ class Task:
         """Check what is given, and find the model of all records."""
         magnitude("l2", l2)
         features, given = labelled(X, y, family, sample_weight)
-        regression = Regression.of(given.family, features, given.targets, given.weights, float(l2))
-        full = minimum(regression, given.weights)
+        with single_products() if features.shape[1] < _WIDE else nullcontext():
+            regression = Regression.of(
+                given.family, features, given.targets, given.weights, float(l2)
+            )
+            full = minimum(regression, given.weights)
         if full is None:
             raise InputError(
                 f"The model of all records has no optimum at l2 = {l2:g}, or none that can be "

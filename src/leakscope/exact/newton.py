@@ -12,6 +12,7 @@ infinity all the same. What tells is the curvature, which vanishes in the direct
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
@@ -47,6 +48,12 @@ class Minimum:
         solved: Floats = cho_solve(self.factor, flat, check_finite=False)
         return solved.reshape(vectors.shape)
 
+    @cached_property
+    def inverse(self) -> Floats:
+        """H⁻¹, for steps of which the next corrects the rounding: a product is the fastest."""
+        inverse: Floats = cho_solve(self.factor, np.eye(len(self.factor[0])))
+        return inverse
+
 
 def least_sharpness(l2: float) -> float:
     """Below which a regression has no optimum, or none that can be computed.
@@ -61,6 +68,7 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
     """The optimum under these weights (n,) of the records; None if there is none."""
     width, free = regression.design.shape[1], regression.basis.shape[1]
     model = np.zeros((width, free)) if start is None else start.copy()
+    value = regression.objective(model, weights)
     for _ in range(_ROUNDS):
         hessian = regression.hessian(model, weights)
         try:
@@ -77,7 +85,7 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
             if sharpness < least_sharpness(regression.l2):
                 return None
             return Minimum(model + step, factor, sharpness, tolerance)
-        model = _descended(regression, weights, model, step, decrement)
+        model, value = _descended(regression, weights, model, value, step, decrement)
     return None
 
 
@@ -96,22 +104,27 @@ def _sharpness(hessian: Floats, flat: Floats) -> float:
 
 
 def _descended(
-    regression: Regression, weights: Floats, model: Floats, step: Floats, decrement: float
-) -> Floats:
-    """The model after the longest of the steps 1, ½, ¼, … that lowers the sum enough.
+    regression: Regression,
+    weights: Floats,
+    model: Floats,
+    value: float,
+    step: Floats,
+    decrement: float,
+) -> tuple[Floats, float]:
+    """The model after the longest of the steps 1, ½, ¼, … that lowers the sum enough, and the sum.
 
     Close to the optimum the sum is all rounding, and a step is good that halves the slope.
     """
-    before = regression.objective(model, weights)
     length = 1.0
     while length > _SHORTEST:
         after = model + length * step
-        gain = before - regression.objective(after, weights)
+        below = regression.objective(after, weights)
+        gain = value - below
         if gain >= 1e-4 * length * decrement**2:
-            return after
-        if gain >= -_NOISE * abs(before):
+            return after, below
+        if gain >= -_NOISE * abs(value):
             slope = float((regression.gradients(after[..., None], weights)[..., 0] * step).sum())
             if abs(slope) <= decrement**2 / 2:
-                return after
+                return after, below
         length /= 2
-    return model
+    return model, value

@@ -65,8 +65,32 @@ def influence_order(measure: Measure, base: Floats, changes: Floats) -> Floats:
     return orders
 
 
+def most_influential(measure: Measure, base: Floats, changes: Floats, k: int) -> Indices:
+    """The k records of largest influence on each prediction, the first the largest, (q, k).
+
+    On either side of 0, the larger the change of log-odds the larger the influence, so that it is
+    enough to compare the k lowest and the k highest changes: 2k records in place of n.
+    """
+    n = changes.shape[1]
+    every = np.ones(len(changes), dtype=np.bool_)
+    chosen = np.empty((len(changes), k), dtype=np.intp)
+    if measure != "squared-error" and 2 * k < n:
+        low, high = _ends(changes, k)
+        rows, records = np.nonzero((changes <= low) | (changes >= high))
+        # Where changes are tied at an end, all records are compared.
+        every = np.bincount(rows, minlength=len(changes)) > 2 * k
+        few = records[~every[rows]].reshape(-1, 2 * k)
+        at_ends = np.take_along_axis(changes[~every], few, 1)
+        places = first_of(influence_order(measure, base[~every], at_ends), at_ends, k)
+        chosen[~every] = np.take_along_axis(few, places, 1)
+    if every.any():
+        orders = influence_order(measure, base[every], changes[every])
+        chosen[every] = first_of(orders, changes[every], k)
+    return chosen
+
+
 def first_of(orders: Floats, changes: Floats, k: int) -> Indices:
-    """The k records of largest influence on each prediction, the first the largest, (q, k)."""
+    """The places of the k largest orders in each row, the largest first, (q, k)."""
     n = orders.shape[1]
     sizes = np.abs(changes)
     part = np.argpartition(orders, n - k, axis=1)[:, n - k :]
@@ -87,6 +111,15 @@ def ranks_of(orders: Floats, changes: Floats, records: Indices) -> Indices:
     tied = (orders == order) & ((sizes > size) | ((sizes == size) & (numbers < records[:, None])))
     ranks: Indices = 1 + np.count_nonzero((orders > order) | tied, axis=1)
     return ranks
+
+
+def _ends(changes: Floats, k: int) -> tuple[Floats, Floats]:
+    """The k-th lowest and the k-th highest change of each row, both (q, 1)."""
+    if k == 1:
+        return changes.min(axis=1, keepdims=True), changes.max(axis=1, keepdims=True)
+    last = changes.shape[1] - k
+    parted = np.partition(changes, (k - 1, last), axis=1)
+    return parted[:, k - 1 : k], parted[:, last : last + 1]
 
 
 def _difference(measure: Measure, base: Floats, changes: Floats) -> Floats:

@@ -1,0 +1,35 @@
+"""Threads over the parts of a task, with none inside: products then do not wait for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
+
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+def over_parts(
+    work: Callable[[Part], Result], parts: Sequence[Part], workers: int | None = None
+) -> Iterator[Result]:
+    """The results of the work on each part, in order; workers: as many as cores by default."""
+    with single_products(), ThreadPoolExecutor(workers or cpu_count()) as pool:
+        yield from pool.map(work, parts)
+
+
+def single_products() -> AbstractContextManager[Any]:
+    """Within this context a product of matrices takes one thread."""
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1)
+    return limit
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those with threads of their own; to look for them takes longer than many a product."""
+    return ThreadpoolController()
