@@ -46,7 +46,7 @@ class UnknownNameError(InputError, KeyError):
 
     def __str__(self) -> str:
         kind, name, known = self.args
-        near = difflib.get_close_matches(name, known, n=1)
+        near = difflib.get_close_matches(str(name), known, n=1)
         choice = f"choose from: {', '.join(known)}" if known else "there are none"
         return f"There is no {kind} named {name!r}; " + (
             f"did you mean {near[0]!r}?" if near else choice

@@ -182,3 +182,13 @@ def test_what_is_asked_is_checked(found: LeaveOneOut) -> None:
         strange[2] = "zzz" if found.family == "binomial" else 99
         with pytest.raises(InputError, match=f"label {strange[2]} of query 2 is none of the model"):
             found.influence(QUERIES, strange)
+
+
+def test_changes_are_those_of_the_log_odds() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(30, 2))
+    y = (X[:, 0] + rng.normal(size=30) > 0).astype(int)
+    found = leave_one_out(X, y)
+    expected = (found.theta_without - found.theta) @ np.column_stack([X[:3], np.ones(3)]).T
+    np.testing.assert_allclose(found.changes(X[:3], np.ones(3, int)), expected.T, atol=1e-12)
+    np.testing.assert_allclose(found.changes(X[:3], np.zeros(3, int)), -expected.T, atol=1e-12)

@@ -299,3 +299,11 @@ def test_what_is_handed_in_is_checked() -> None:
     ]:
         with pytest.raises(InputError, match=message):
             leave_one_out(SIX, LABELS, **wrong)  # type: ignore[arg-type]
+
+
+def test_the_order_of_the_features_in_memory_changes_nothing() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
+    found = leave_one_out(np.asfortranarray(X), y)
+    np.testing.assert_allclose(found.theta_without, leave_one_out(X, y).theta_without, rtol=1e-12)

@@ -79,8 +79,40 @@ def test_a_model_that_stopped_early_is_reported_with_how_far_it_is() -> None:
     np.testing.assert_allclose(found.theta, leave_one_out(X, BINARY).theta, atol=1e-12)
     moved = Ridge().fit(X, NUMBERS)
     moved.intercept_ += 0.5
-    with pytest.warns(UserWarning, match="The Ridge stopped 0.25 short of its optimum"):
+    with pytest.warns(UserWarning, match="The Ridge stopped 0.5 short of its optimum in the pred"):
         leave_one_out_of(moved, X, NUMBERS)
+
+
+@pytest.mark.parametrize("C", [1.0, 1e-4, 1e-7])
+def test_a_model_of_other_records_is_told_however_strong_its_penalty(C: float) -> None:
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1], 60)
+    mine, theirs = (rng.normal(size=(120, 4)) + 0.5 * y[:, None] for _ in range(2))
+    model = exact(C=C).fit(mine, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        leave_one_out_of(model, mine, y)
+    with pytest.warns(UserWarning, match="short of its optimum"):
+        leave_one_out_of(model, theirs, y)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
+def test_a_ridge_regression_of_other_records_is_told_in_any_unit(unit: float) -> None:
+    rng = np.random.default_rng(6)
+    y = unit * rng.normal(size=80)
+    mine, theirs = rng.normal(size=(2, 80, 3))
+    model = Ridge().fit(mine, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        leave_one_out_of(model, mine, y)
+    with pytest.warns(UserWarning, match="The Ridge stopped"):
+        leave_one_out_of(model, theirs, y)
+
+
+def test_three_classes_of_other_records_are_told() -> None:
+    model = exact().fit(X, THREE)
+    with pytest.warns(UserWarning, match="short of its optimum"):
+        leave_one_out_of(model, X[::-1], THREE)
 
 
 def fitted(y: np.ndarray = BINARY, **options: Any) -> LogisticRegression:
@@ -92,8 +124,8 @@ def fitted(y: np.ndarray = BINARY, **options: Any) -> LogisticRegression:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (LinearRegression().fit(X, NUMBERS), "or a Ridge, not from a LinearRegression; hand over"),
-        (make_pipeline(StandardScaler(), exact()).fit(X, BINARY), "not from a Pipeline"),
+        (LinearRegression().fit(X, NUMBERS), "or a Ridge, not from a LinearRegression; take one"),
+        (make_pipeline(StandardScaler(), exact()).fit(X, BINARY), "not from a Pipeline; hand over its last step"),
         (LogisticRegression(), "LogisticRegression is not fitted; fit it on these records first"),
         (fitted(fit_intercept=False), "with fit_intercept=False has no leave-one-out models"),
         (fitted(solver="liblinear"), "solver='liblinear' .* as it penalizes the intercept"),
@@ -112,7 +144,7 @@ def test_one_of_many_models_is_not_read() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         searched = LogisticRegressionCV(Cs=2, cv=2).fit(X, BINARY)
-    with pytest.raises(ModelError, match="not from a LogisticRegressionCV"):
+    with pytest.raises(ModelError, match="not from a LogisticRegressionCV; fit one with"):
         leave_one_out_of(searched, X, BINARY)
     one_by_one = fitted(THREE)
     one_by_one.get_params = lambda: {"solver": "lbfgs", "multi_class": "ovr"}

@@ -18,8 +18,9 @@ from leakscope.channels.perturbing import spread
 from leakscope.errors import InputError, ModelError, NotApplicableError
 from leakscope.exact.influence import LeaveOneOut
 from leakscope.exact.reading import leave_one_out_of
+from leakscope.models.answers import first_line
 from leakscope.models.parameters import parameters_of
-from leakscope.models.sklearn import SklearnModel
+from leakscope.models.sklearn import SklearnModel, locked
 from leakscope.options import one_of, whole_number
 from leakscope.protocols import (
     BOTH,
@@ -255,11 +256,17 @@ def explained(model: Model, members: Records, progress: Progress = silent) -> Ex
     *before, estimator = _in_a_row(model.estimator)
 
     def prepare(X: Any) -> Floats:
-        prepared = model.as_fitted(X)
-        for step in before:
-            prepared = step.transform(prepared)
-        dense = prepared.toarray() if hasattr(prepared, "toarray") else prepared
-        return np.asarray(dense, dtype=np.float64)
+        prepared = locked(model.as_fitted(X))  # a step may work in place
+        try:
+            for step in before:
+                prepared = step.transform(prepared)
+            dense = prepared.toarray() if hasattr(prepared, "toarray") else prepared
+            return np.asarray(dense, dtype=np.float64)
+        except Exception as error:
+            raise ModelError(
+                f"The steps before {type(estimator).__name__} could not prepare these records: "
+                f"{first_line(error)}"
+            ) from error
 
     models = _left_out(estimator, prepare(members.X), members.y, progress)
     return Explained(model, ExactInfluence(models, members.y), prepare)
@@ -286,8 +293,8 @@ def _left_out(estimator: Any, X: Floats, y: Labels, progress: Progress) -> Leave
         except UserWarning as far:
             raise NotApplicableError(
                 f"The {type(estimator).__name__} is not the optimum of these {len(y):,} members: "
-                "they are not the records it was fitted on, or it has not converged (a "
-                "LogisticRegression has with solver='newton-cholesky' and tol=1e-10)."
+                "they are not the records it was fitted on, or had weights there, or it has not "
+                "converged (a LogisticRegression has with solver='newton-cholesky' and tol=1e-10)."
             ) from far
         except InputError as error:
             raise NotApplicableError(f"{error}.") from error

@@ -106,6 +106,14 @@ class LeaveOneOut:
             values = influence_of(chosen, *self._changes(queries[rows], labels[rows]))
             yield rows, values if signed else np.abs(values)
 
+    def changes(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
+        """The change of the label's log-odds, or of the number predicted, without each record.
+
+        (q, n), for each query; y as for influence, of which this is what does not saturate.
+        """
+        queries, labels = self._labelled_queries(X, y)
+        return self._changes(queries, labels)[1]
+
     def explain(
         self, X: ArrayLike, k: int, measure: str | None = None, y: ArrayLike | None = None
     ) -> tuple[Indices, Floats]:

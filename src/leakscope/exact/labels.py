@@ -33,7 +33,8 @@ class Labelled:
 
     def first_alike(self, X: Floats) -> NDArray[np.intp]:
         """For each record the first one that has its features, label and weight, (n,)."""
-        rows = np.column_stack([X, self.targets, self.weights])
+        # In C's order, whatever the order of X: a row is then one stretch of bytes.
+        rows = np.ascontiguousarray(np.column_stack([X, self.targets, self.weights]))
         rows += 0.0  # −0 and 0 are the same number, and not the same bytes
         _, first, inverse = np.unique(
             rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0],

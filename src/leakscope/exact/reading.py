@@ -17,7 +17,7 @@ from leakscope.protocols import Floats, Labels, Progress
 
 _SAMPLE = 500  # records whose predictions are compared
 _ROUNDING = 1e-12
-_VISIBLE = 1e-2  # of the largest influence: an error that can change who explains a prediction
+_VISIBLE = 1e-2  # of the largest change: an error that can alter who explains a prediction
 
 
 def leave_one_out_of(
@@ -42,9 +42,14 @@ def leave_one_out_of(
     name = type(estimator).__name__
     supported = isinstance(estimator, LogisticRegression | Ridge)
     if not supported or isinstance(estimator, LogisticRegressionCV):
+        advice = "take one of them"
+        if hasattr(estimator, "steps"):
+            advice = "hand over its last step, with the features it was given"
+        elif name.endswith("CV"):
+            advice = "fit one with the penalty that was chosen"
         raise ModelError(
             f"Leave-one-out models are read from a LogisticRegression or a Ridge, not from a "
-            f"{name}; hand over that step of a pipeline, with the features it was given"
+            f"{name}; {advice}"
         )
     try:
         check_is_fitted(estimator)
@@ -137,18 +142,39 @@ def _fitted_theta(estimator: Any, logistic: bool) -> Floats:
 
 
 def _warn_if_far(name: str, found: LeaveOneOut, fitted: Floats) -> None:
-    """Warn if the fitted model's losses are off by more than what an explanation can see."""
+    """Warn if the fitted model is off by more than what an explanation can see.
+
+    Compared are the log-odds of one class, or the numbers predicted, with the largest change that
+    a record makes to them: they have no units of their own and do not saturate. Each is compared
+    as it is, and without what is common to all records: under a strong penalty leaving out any
+    record moves the intercept most, and the weights of quite another model would not show.
+    """
     rows = np.unique(np.linspace(0, len(found) - 1, _SAMPLE).astype(np.intp))
+    X = found.X[rows]
+    label = None if found.classes is None else np.repeat(found.classes[:1], len(rows))
     other = replace(found, theta_without=fitted[None], alike=np.zeros(1, dtype=np.intp))
-    errors = other.influence(found.X[rows], signed=False)
-    largest = np.abs(found.explain(found.X[rows], 1)[1][:, 0])
-    error, influence = float(np.median(errors)), float(np.median(largest))
-    if error > _VISIBLE * influence + _ROUNDING:
-        part = error / max(influence, _ROUNDING)
+    theta = np.atleast_2d(found.theta)
+    rounding = _ROUNDING * float(np.abs(X @ theta[:, :-1].T + theta[:, -1]).max())
+    ours, theirs = found.changes(X, label), other.changes(X, label)
+    error, part = 0.0, 0.0
+    for common in (0.0, 1.0):
+        moved = np.abs(theirs - common * theirs.mean(axis=0))
+        largest = np.abs(ours - common * ours.mean(axis=0)).max(axis=1)
+        off, visible = float(np.median(moved)), float(np.median(largest))
+        if off > rounding and off >= part * visible:
+            error, part = off, off / max(visible, np.finfo(np.float64).tiny)
+    if part > _VISIBLE:
+        what = "prediction" if found.classes is None else "log-odds"
+        advice = (
+            "; fit it with a smaller tol, a LogisticRegression with solver='newton-cholesky' and "
+            "tol=1e-10"
+            if found.classes is not None
+            else "; fit it with solver='cholesky'"
+        )
         warnings.warn(
-            f"The {name} stopped {error:.2g} short of its optimum in the loss of its median record,"
-            f" {part:.1%} of the largest influence there, too much to explain its own predictions, "
-            "and the models here are those of the optimum; fit it with a smaller tol, a "
-            "LogisticRegression with solver='newton-cholesky' and tol=1e-10",
+            f"The {name} stopped {error:.2g} short of its optimum in the {what} of its median "
+            f"record, {part:.1%} of the largest change by a record there, too much to explain its "
+            f"own predictions, and the models here are those of the optimum{advice}, on all of "
+            "these records with these weights",
             stacklevel=3,
         )

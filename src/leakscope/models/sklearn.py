@@ -119,7 +119,7 @@ class SklearnModel:
         try:
             given, net = self.as_fitted(X), _skorch_net(self.estimator)
             return getattr(self.estimator, method)(
-                _locked(given) if net is None else _as_trained(given, net)
+                locked(given) if net is None else _as_trained(given, net)
             )
         except Exception as error:
             raise ModelError(
@@ -144,7 +144,7 @@ class SklearnModel:
         return X
 
 
-def _locked(X: Any) -> Any:
+def locked(X: Any) -> Any:
     """The same features, which cannot be written to: some estimators would work in place.
 
     scikit-learn copies what it cannot write to; pandas locks its tables itself.
