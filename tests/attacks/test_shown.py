@@ -19,10 +19,10 @@ def evidence(observations):
     return Evidence("classification", observations, np.zeros(n, np.int64), 2, Folds(half, half), 0)
 
 
-def test_the_nearest_record_shown_decides_and_only_the_record_itself_is_a_member():
+def test_only_the_record_itself_is_a_member():
     seen = np.array([[0.0, 3.0, 0.0], [0.5, 0.5, 2.0], [FARTHEST, FARTHEST, FARTHEST]])
     scores = Shown().score(evidence(seen))
-    np.testing.assert_array_equal(scores, [0.0, -0.5, -FARTHEST])
+    np.testing.assert_array_equal(scores, [0.0, -1.0, -1.0])
     assert Shown().threshold(evidence(seen)) == 0.0
 
 
@@ -59,6 +59,7 @@ def test_its_advantage_is_the_share_of_members_shown_to_themselves():
     found = outcome(members, draw(200, 1))
     assert share > 0.2
     assert found["advantage"]["value"] == pytest.approx(share, abs=1e-12)
+    assert found["auc"]["value"] == pytest.approx((1 + share) / 2, abs=1e-12)
     assert found["ppv"]["value"] == 1.0
     assert found["threshold"] == {"value": 0.0, "source": "fixed by the attack"}
 
@@ -73,7 +74,7 @@ def test_near_duplicates_on_the_other_side_are_not_taken_for_members():
     )
     apart, near = outcome(members, others), outcome(members, mixed)
     assert near["advantage"] == apart["advantage"]
-    assert near["auc"]["value"] < apart["auc"]["value"]
+    assert near["auc"]["value"] == apart["auc"]["value"]
 
 
 def test_the_features_of_a_member_with_another_label_are_taken_for_the_member():

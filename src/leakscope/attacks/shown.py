@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from leakscope.evidence import Evidence
 from leakscope.protocols import BOTH, Attack, Floats, Knowledge, Task
 from leakscope.registry import register
@@ -27,9 +29,13 @@ class Shown(Attack):
     on_request: ClassVar[bool] = True  # leaving out every record takes its time
 
     def score(self, evidence: Evidence) -> Floats:
-        """Minus the distance of the nearest record that is shown, (n,); 0 for the record itself."""
-        return -evidence.observations[:, 0]
+        """0 where the nearest record that is shown is at no distance, else −1, (n,).
+
+        How near another record is tells nothing: of those who are not shown to themselves the
+        members are, if anything, farther from those who are.
+        """
+        return np.where(evidence.observations[:, 0] == 0, 0.0, -1.0)
 
     def threshold(self, evidence: Evidence) -> float | None:
-        """No distance at all."""
+        """The record itself."""
         return 0.0
