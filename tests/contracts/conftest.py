@@ -8,11 +8,18 @@ from functools import cached_property
 
 import numpy as np
 import pytest
+import torch
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.preprocessing import PolynomialFeatures
+from torch import nn
 
 from leakscope.auditing.battery import channel_of
+from leakscope.channels.influence import ExactInfluence, Explained, NoInfluence
+from leakscope.exact import leave_one_out
 from leakscope.models import as_model
-from leakscope.protocols import Model
+from leakscope.networks import MLP
+from leakscope.protocols import Explainer, Model
+from leakscope.recipes.torch import TorchRecipe
 from leakscope.records import Records, pool
 from leakscope.trials import Trials, random_halves
 
@@ -26,10 +33,20 @@ class World:
     model: Model
     records: Records
     membership: np.ndarray
+    explain: Callable[[], Explainer] | None = None
     _observed: dict[str, Trials] = field(default_factory=dict)
 
+    @cached_property
+    def explained(self) -> Model:
+        """The model with predictions explained by its records, as far as it has any."""
+        return Explained(self.model, self.explain(), prepared)
+
+    def seen_by(self, needs: frozenset[str]) -> Model:
+        """The model that has what a channel needs."""
+        return self.explained if "records" in needs else self.model
+
     def trials(self, channel: str) -> Trials:
-        """Forests trained on random halves of the pool in canonical order, seen once."""
+        """Models trained on random halves of the pool in canonical order, seen once."""
         if channel not in self._observed:
             records = self.records.take(self.records.canonical_order())
             seen = [channel_of(channel, 0).observe(model, records) for model in self._shadows]
@@ -45,6 +62,8 @@ class World:
     @cached_property
     def _shadows(self) -> list[Model]:
         records = self.records.take(self.records.canonical_order())
+        if self.explain is None:
+            return NETWORKS.fit_many(records, self._roles, range(SHADOWS))
         return [
             fit(records.take(np.flatnonzero(row == 1)), self.model.task, trees=10)
             for row in self._roles
@@ -64,6 +83,36 @@ def draw(n: int, seed: int, task: str) -> Records:
 def fit(records: Records, task: str, trees: int = 20) -> Model:
     forest = RandomForestClassifier if task == "classification" else RandomForestRegressor
     return as_model(forest(trees, random_state=0).fit(records.X, records.y))
+
+
+def draw_wide(n: int, seed: int) -> Records:
+    """Many features that are 0 or 1: gradients tell members only where there are many."""
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, 200)) > 1).astype(float)
+    rank = np.argsort(np.argsort(X[:, :20].sum(axis=1) / 4 + rng.normal(size=n))) / n
+    return Records(X, (rank >= 0.5).astype(int) + (rank >= 0.8))
+
+
+def tanh_network(features: int, classes: int) -> nn.Module:
+    return MLP([features, 64, classes], activation="tanh")
+
+
+NETWORKS = TorchRecipe("tanh", tanh_network, optimizer="adagrad", lr=0.1, epochs=100)
+
+
+def network_of(kind: str, members: Records, others: Records) -> Model:
+    """A network that learned its members by heart, others', nobody's, or nothing at all."""
+    if kind in {"leaky", "exchangeable"}:
+        return NETWORKS.fit(members if kind == "leaky" else others, 0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(7)
+        module = tanh_network(200, 3)
+    if kind == "constant":
+        with torch.no_grad():
+            for weights in module.parameters():
+                weights.zero_()
+            weights.copy_(torch.tensor([0.5, 0.2, 0.3]).log())
+    return as_model(module)
 
 
 def constant(records: Records, task: str) -> Model:
@@ -87,9 +136,23 @@ def untrained(records: Records, task: str) -> Model:
     return as_model(answer, task=task)
 
 
+def prepared(X):
+    """More features than there are, so that a regression of them knows its records."""
+    return PolynomialFeatures(2, include_bias=False).fit_transform(X)
+
+
+def influence(records: Records, labels=None) -> Explainer:
+    """The records of a regression that explain its predictions."""
+    labels = records.y if labels is None else labels
+    return ExactInfluence(leave_one_out(prepared(records.X), labels, 0.1), labels)
+
+
 @pytest.fixture(scope="session")
 def world() -> Callable[..., World]:
-    """A maker of worlds: leaky, constant, untrained, or with neither side in the training set."""
+    """A maker of worlds: leaky, constant, untrained, or with neither side in the training set.
+
+    wide: with networks of many features in place of forests.
+    """
     made: dict[tuple, World] = {}
 
     def make(
@@ -97,8 +160,15 @@ def world() -> Callable[..., World]:
         task: str = "classification",
         sizes: tuple[int, int] = (300, 300),
         seed: int = 0,
+        *,
+        wide: bool = False,
     ) -> World:
-        key = (kind, task, sizes, seed)
+        key = (kind, task, sizes, seed, wide)
+        if wide and key not in made:
+            members, nonmembers, others = (
+                draw_wide(size, 3 * seed + side) for side, size in enumerate((*sizes, 300))
+            )
+            made[key] = World(network_of(kind, members, others), *pool(members, nonmembers))
         if key not in made:
             members, nonmembers, others = (
                 draw(size, 3 * seed + side, task) for side, size in enumerate((*sizes, 300))
@@ -110,7 +180,15 @@ def world() -> Callable[..., World]:
                 "constant": lambda: constant(members, task),
                 "untrained": lambda: untrained(members, task),
             }
-            made[key] = World(makers[kind](), records, membership)
+            # Before training all there is to show are others, and who is shown means nothing.
+            shuffled = np.random.default_rng(3).permutation(others.y)
+            explainers = {
+                "leaky": lambda: influence(members),
+                "exchangeable": lambda: influence(others),
+                "constant": lambda: NoInfluence(influence(members)),
+                "untrained": lambda: influence(others, shuffled),
+            }
+            made[key] = World(makers[kind](), records, membership, explainers[kind])
         return made[key]
 
     return make

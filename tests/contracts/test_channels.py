@@ -14,7 +14,8 @@ from leakscope.records import Records
 from leakscope.registry import entries
 
 CHANNELS = [entry.thing() for entry in entries("channel")]
-OF_ANY_MODEL = [channel for channel in CHANNELS if "parameters" not in channel.needs]
+OF_SOME_MODELS = {"parameters", "gradients", "records"}
+OF_ANY_MODEL = [one for one in CHANNELS if not OF_SOME_MODELS & one.needs]
 
 
 @pytest.fixture(params=CHANNELS, ids=lambda channel: channel.name)
@@ -25,8 +26,8 @@ def channel(request):
 def subject(channel, task, world):
     """A model that has what the channel needs, and its records."""
     leaky = world("leaky", task)
-    if "parameters" not in channel.needs:
-        return leaky.model, leaky.records
+    if not {"parameters", "gradients"} & channel.needs:
+        return leaky.seen_by(channel.needs), leaky.records
     linear = LogisticRegression() if task == "classification" else Ridge()
     return as_model(linear.fit(leaky.records.X, leaky.records.y)), leaky.records
 
