@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import leakscope
 from leakscope.auditing import disclosures
-from leakscope.auditing.disclosures import BUDGET, Explaining
+from leakscope.auditing.disclosures import BUDGET, Explaining, uninfluenced
 from leakscope.channels.influence import explained
 from leakscope.channels.oracle import LocalOracle
 from leakscope.exact import leave_one_out
 from leakscope.extractions import InfluenceGraph, Reconstruction, SelfReveal, StaticQueries
-from leakscope.metrics.intervals import wilson
+from leakscope.metrics.intervals import newcombe, wilson
 from leakscope.models import as_model
 from leakscope.protocols import silent
 from leakscope.records import Records
 from leakscope.registry import entries
 from leakscope.report import load_schema
+from leakscope.report.disclosures import in_words
 
 EXACT = {"solver": "newton-cholesky", "tol": 1e-10}
 
@@ -115,12 +118,12 @@ def test_the_walk_and_its_graph_are_those_of_the_explanations(report, models):
     start = int(np.random.default_rng(3).integers(150))
     details = told["details"]
     assert details["graph"] == graph.table()
-    assert details["reach_mean"] == pytest.approx(graph.reach.mean())
-    assert details["reach_median"] == np.median(graph.reach)
-    assert details["reach_share"] == pytest.approx(graph.reach.mean() / 150)
+    assert details["reach_mean"] == pytest.approx(graph.shown.mean())
+    assert details["reach_median"] == np.median(graph.shown)
+    assert details["reach_share"] == pytest.approx(graph.shown.mean() / 150)
     assert details["omniscient_queries"] == graph.omniscient_queries(start)
-    # The start itself is known, and shown only if somebody's explanation shows it.
-    assert graph.reach[start] - 1 <= told["shown"] <= graph.reach[start]
+    # What a walk is shown is what the figures of other starts count.
+    assert told["shown"] == graph.shown[start]
     assert told["groups"][0]["recovered"] == told["shown"]
 
 
@@ -144,6 +147,76 @@ def test_non_members_ask_and_queries_are_chosen_as_by_hand(report, sides, member
         assert found["groups"] == shares
     # One pass at k = 1 finds at most as many records as there are directions, and one.
     assert 0 < entry(report, "reconstruction", 1)["recovered"] <= 7
+    assert [entry(report, "reconstruction", k)["bound"] for k in (1, 5)] == [7, 35]
+    assert entry(report, "reconstruction", 5)["details"]["rank"] == 6
+
+
+def test_nobody_is_like_somebody_else_where_features_are_numbers(report):
+    details = entry(report, "self-reveal", 10)["details"]
+    assert details["twins"] == 0
+    shares = [one for one in entry(report, "self-reveal", 10)["groups"] if one["group"] == "all"]
+    for one, share in zip(details["others"], shares, strict=True):
+        assert (one["k"], one["n"], one["recovered"]) == (share["k"], 120, 0)
+        assert one["share"] == wilson(0, 120).to_dict()
+        expected = newcombe(share["share"]["value"], 150, 0, 120).to_dict()
+        assert one["excess"] == pytest.approx(expected, abs=1e-12)
+
+
+def people(n, seed):
+    """Two sexes, six schools and five races; a number of their own that the model never sees."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "id": 10_000 * seed + np.arange(n),
+            "sex": rng.choice(["f", "m"], n),
+            "edu": rng.choice(list("abcdef"), n),
+            "race": rng.choice(list("vwxyz"), n, p=[0.6, 0.2, 0.1, 0.06, 0.04]),
+        }
+    )
+    chance = 0.3 + 0.2 * (X["sex"] == "m") + 0.2 * (X["edu"] > "c")
+    return Records(X, (rng.random(n) < chance).astype(int), {"sex": X["sex"].to_numpy()})
+
+
+def rounded(X):
+    """The last digits differ with the size of the table, as those of a matrix product may."""
+    return X * (1 + 1e-14 * (len(X) % 7))
+
+
+@pytest.mark.parametrize("steps", [[], [FunctionTransformer(rounded)]])
+def test_who_has_twins_on_both_sides_is_shown_on_both_and_that_is_said(steps):
+    sides = people(300, 1), people(260, 2)
+    coded = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex", "edu", "race"]))
+    report = audited(make_pipeline(coded, *steps, LogisticRegression(**EXACT)), sides)
+    told = entry(report, "self-reveal", 10)
+    kinds = [side.X[["sex", "edu", "race"]].agg("".join, axis=1) for side in sides]
+    counts = kinds[0].value_counts()
+    assert told["details"]["twins"] == counts[counts > 1].sum() > 280
+    five = [one for one in told["groups"] if one["group"] == "all"][1]
+    others = told["details"]["others"][1]
+    assert others["k"] == five["k"] == 5
+    assert others["n"] == 260
+    # Of a kind that members have, everybody sees the same.
+    assert others["recovered"] > 20
+    assert others["excess"]["value"] == five["share"]["value"] - others["share"]["value"]
+    assert others["excess"]["low"] <= 0
+    # The attack decides in the same way.
+    (shown,) = report["outcomes"]
+    assert shown["advantage"]["value"] == pytest.approx(others["excess"]["value"], abs=1e-12)
+    assert told["recovered"] <= told["shown"] < five["recovered"]
+    first = in_words(report["disclosures"])[0]
+    assert "is not surely above 0: being shown does not tell here who was" in first
+    assert "distinct records in all" in first
+
+
+def test_a_column_called_like_everyone_is_refused_before_anything_is_computed(sides):
+    renamed = [Records(one.X, one.y, {"all": np.full(len(one), "everyone")}) for one in sides]
+    steps = []
+    with pytest.raises(leakscope.errors.InputError, match="A group column is called 'all'"):
+        audited(LogisticRegression(**EXACT), renamed, progress=lambda *step: steps.append(step))
+    assert steps == []
+    model = LogisticRegression(**EXACT).fit(sides[0].X, sides[0].y)
+    alone = leakscope.audit(model, *renamed, attacks=["shown"]).to_dict()
+    assert {one["group"] for one in alone["outcomes"][0]["groups"]} == {"all"}
 
 
 def test_the_order_of_the_input_changes_nothing(report, sides):
@@ -243,7 +316,7 @@ def test_nothing_of_it_is_done_unless_it_is_asked_for(sides):
     model = LogisticRegression(**EXACT).fit(sides[0].X, sides[0].y)
     usual = leakscope.audit(model, *sides, attacks=["loss"]).to_dict()
     assert usual["disclosures"] == []
-    assert reasons(usual)["shown"] == "It runs on request (attacks shown, or channels records)."
+    assert reasons(usual)["shown"] == "It runs on request, by its name or by the channels records."
     assert "self-reveal" not in reasons(usual)
     attack = leakscope.audit(model, *sides, attacks=["shown", "loss"]).to_dict()
     assert {one["attack"] for one in attack["outcomes"]} == {"shown", "loss"}
@@ -256,7 +329,11 @@ def test_a_refused_audit_reads_nothing(sides):
     report = audited(LogisticRegression(**EXACT), (members, members))
     assert report["disclosures"] == []
     assert report["verdict"]["level"] == "invalid"
-    assert reasons(report)["shown"] == "The control of the overlap failed."
+    names = ["shown", "self-reveal", "traversal", "static", "reconstruction"]
+    assert {reasons(report)[name] for name in names} == {"The control of the overlap failed."}
+    model = LogisticRegression(**EXACT).fit(members.X, members.y)
+    attack = leakscope.audit(model, members, members, attacks=["shown"]).to_dict()
+    assert "self-reveal" not in reasons(attack)
 
 
 @pytest.mark.parametrize(
@@ -297,6 +374,17 @@ def test_a_model_that_comes_with_its_records_is_taken_as_it_is(sides, report):
     assert "are not the members in their order" in reasons(found)["traversal"]
 
 
+def test_where_no_record_has_influence_nothing_is_read_and_nothing_bounds_it(sides):
+    members, nonmembers = sides
+    model = explained(as_model(LogisticRegression(**EXACT).fit(members.X, members.y)), members)
+    blank = uninfluenced(model, model)
+    told = Explaining(blank, members).disclosed(nonmembers, 0, silent).entries
+    assert [one["shown"] for one in told] == [0, 0, 0, 0, 0]
+    assert [one["bound"] for one in told] == [150, None, None, None, None]
+    assert {one["excess"]["value"] for one in told[0]["details"]["others"]} == {0.0}
+    assert told[1]["details"]["reach_median"] == 0
+
+
 def test_the_steps_are_told(sides):
     steps = []
     audited(LogisticRegression(**EXACT), sides, progress=lambda *step: steps.append(step))
@@ -326,6 +414,9 @@ def test_adult_gives_a_fifth_of_its_members_away():
     assert [one["recovered"] for one in everyone] == [(best[alike] <= k).sum() for k in (1, 5, 10)]
     assert 0.15 < everyone[1]["share"]["value"] < 0.45
     rank = np.linalg.matrix_rank(members.X - members.X.mean(axis=0))
-    assert entry(report, "reconstruction", 1)["recovered"] <= rank + 1
+    first = entry(report, "reconstruction", 1)
+    # One-hot columns add up to one each: fewer directions than columns.
+    assert first["recovered"] <= first["bound"] == rank + 1 < members.X.shape[1]
+    assert entry(report, "reconstruction", 5)["bound"] == min(5 * (rank + 1), len(members))
     assert entry(report, "reconstruction", 5)["recovered"] > rank
     assert report["verdict"]["level"] == "leaks"

@@ -185,7 +185,10 @@ def test_a_defended_explainer_is_one_like_any_other(defense, k, explainer):
 
 
 @pytest.mark.parametrize(
-    ("inner", "outer"), list(product(AROUND_EXPLAINERS, AROUND_EXPLAINERS)), ids=str
+    ("inner", "outer"),
+    # One of itself may be refused: a draw from a draw shows anybody.
+    [pair for pair in product(AROUND_EXPLAINERS, AROUND_EXPLAINERS) if pair[0] is not pair[1]],
+    ids=str,
 )
 def test_two_around_an_explainer_combine_in_either_order(inner, outer, explainer):
     both = sound(outer.around(inner.around(explainer)), explainer, X).shown

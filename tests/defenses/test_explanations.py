@@ -14,19 +14,23 @@ from leakscope.defenses.crowd import CrowdedExplanations
 from leakscope.defenses.drawn import ExponentialExplanations
 from leakscope.defenses.explanations import SaferExplanations, blocks, spreads
 from leakscope.defenses.refusal import RefusedExplanations
+from leakscope.errors import InputError
 from leakscope.models import as_model
 from leakscope.records import Records
 
 Make = Callable[..., Any]
-CROWD, DRAW, REFUSE = CrowdedExplanations(3), ExponentialExplanations(30.0), RefusedExplanations()
+CROWD, REFUSE = CrowdedExplanations(3), RefusedExplanations()
+DRAW = ExponentialExplanations(30.0, key="tests")
 OTHERS = RefusedExplanations(0.5, show_others=True)
 
 
-@pytest.mark.parametrize("refusal", [REFUSE, OTHERS], ids=str)
-def test_the_order_in_which_they_are_wrapped_does_not_matter(linear: Make, refusal: Any) -> None:
+@pytest.mark.parametrize("refusals", [[REFUSE], [OTHERS], [REFUSE, OTHERS]], ids=str)
+def test_the_order_in_which_they_are_wrapped_does_not_matter(
+    linear: Make, refusals: list[Any]
+) -> None:
     explainer = linear()
     answers = []
-    for order in permutations([CROWD, DRAW, refusal]):
+    for order in permutations([CROWD, DRAW, *refusals]):
         safer = explainer
         for defense in order:
             safer = defense.around(safer)
@@ -34,6 +38,24 @@ def test_the_order_in_which_they_are_wrapped_does_not_matter(linear: Make, refus
     for answer in answers[1:]:
         np.testing.assert_array_equal(answer, answers[0])
     assert not np.array_equal(answers[0], DRAW.around(explainer).explain(explainer.X, 4)[0])
+
+
+def test_only_a_refusal_stays_outside_a_draw(linear: Make) -> None:
+    safer = CROWD.around(OTHERS.around(REFUSE.around(DRAW.around(linear()))))
+    kinds = []
+    while hasattr(safer, "explainer"):
+        kinds.append(type(safer).__name__)
+        safer = safer.explainer
+    assert kinds == ["Refusing", "Drawn", "Crowded", "Sidestepping"]
+
+
+@pytest.mark.parametrize("k", [0, 31, 2.0])
+@pytest.mark.parametrize("defense", [CROWD, DRAW, REFUSE, OTHERS], ids=str)
+def test_no_more_records_are_shown_than_there_are(linear: Make, defense: Any, k: Any) -> None:
+    explainer = linear()
+    said = rf"The option k must be a whole number from 1 to 30, got {k}"
+    with pytest.raises(InputError, match=said):
+        defense.around(explainer).explain(explainer.X, k)
 
 
 def test_two_of_a_kind_both_hold(linear: Make) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from leakscope.errors import InputError
-from leakscope.extractions.disclosure import Disclosure, shares
+from leakscope.extractions.disclosure import Disclosure, excess, shares
 from leakscope.metrics import wilson
+from leakscope.metrics.intervals import newcombe
 
 
 def disclosure(**changes: Any) -> Disclosure:
@@ -89,3 +90,21 @@ def test_the_training_set_shared_out_by_whoever_knows_it() -> None:
     assert whole.groups[0].recovered == 4
     assert whole.recovered == 3
     assert whole.groups[0].share.low < wilson(4, 8).low + 1e-12
+
+
+def test_a_column_that_could_be_taken_for_everyone_is_refused() -> None:
+    hits = np.array([True, False])
+    with pytest.raises(InputError, match="A group column is called 'all', under which"):
+        shares(hits, 5, {"all": ["everyone", "nobody"]})
+    named = shares(hits, 5, {"All": ["everyone", "nobody"]})
+    assert [one.group for one in named] == ["all", "All", "All"]
+
+
+@pytest.mark.parametrize(("hits", "n", "others", "m"), [(9, 30, 2, 50), (0, 7, 7, 7), (5, 5, 5, 5)])
+def test_the_excess_of_two_shares_is_that_of_newcombe(
+    hits: int, n: int, others: int, m: int
+) -> None:
+    found = excess(wilson(hits, n), wilson(others, m))
+    expected = newcombe(hits / n, n, others / m, m)
+    assert found.value == expected.value
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -50,6 +50,8 @@ def test_the_graph_whose_figures_are_known() -> None:
         "in_degree_0": 1,
     }
     np.testing.assert_array_equal(graph.reach, [3, 3, 3, 5, 5, 4, 6, 7])
+    # 5 shows itself; nothing that 6 leads to shows 6, nor 7.
+    np.testing.assert_array_equal(graph.shown, [3, 3, 3, 5, 5, 4, 5, 6])
     np.testing.assert_array_equal(graph.component_sizes, [3, 2, 1, 1, 1])
     np.testing.assert_array_equal(graph.in_degrees, [6, 3, 2, 2, 1, 1, 1, 0])
 
@@ -60,6 +62,8 @@ def test_figures_agree_with_walking_from_every_record(seed: int) -> None:
     graph = InfluenceGraph.of(neighbours)
     seen = [seen_from(neighbours, start) for start in range(40)]
     np.testing.assert_array_equal(graph.reach, [len(one) for one in seen])
+    shown = [set().union(*(neighbours[one].tolist() for one in from_here)) for from_here in seen]
+    np.testing.assert_array_equal(graph.shown, [len(one) for one in shown])
     mutual = {frozenset(b for b in seen[a] if a in seen[b]) for a in range(40)}
     np.testing.assert_array_equal(graph.component_sizes, sorted(map(len, mutual), reverse=True))
     for start in range(0, 40, 5):

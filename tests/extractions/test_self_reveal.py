@@ -22,7 +22,7 @@ def test_six_records_whose_own_ranks_are_known(six: Any, show: str) -> None:
     assert [(one.k, one.recovered) for one in everyone] == [(1, 2), (2, 4), (3, 5), (4, 6)]
     assert [one.share for one in everyone] == [wilson(hits, 6) for hits in (2, 4, 5, 6)]
     assert (told.recovered, told.bound, told.queries) == (6, 6, 6)
-    assert told.details == {"members": 6, "asked": 6, "refused": 0}
+    assert told.details == {"members": 6, "asked": 6, "refused": 0, "twins": 0}
 
 
 def test_it_agrees_with_ranks_from_the_whole_matrix_of_influence(problem: Make) -> None:
@@ -75,6 +75,27 @@ def test_one_of_two_equal_records_is_found_by_the_other(one_to_one: Make) -> Non
     np.testing.assert_array_equal(told.records, [1])
 
 
+def test_distinct_records_are_counted_beside_those_who_see_them(one_to_one: Make) -> None:
+    oracle = one_to_one([[1], [1], [1], [0]])
+    oracle.X[:3] = oracle.X[0] + [[-0.0], [0.0], [1e-14]]
+    told = SelfReveal(oracle.X, ks=(1,)).run(oracle)
+    # Three equals, but for rounding, are all shown the second of them.
+    assert told.groups[0].recovered == 3
+    assert told.recovered == 1
+    assert told.details["twins"] == 3
+
+
+def test_rounding_in_preparing_a_record_does_not_hide_it(problem: Make) -> None:
+    made = problem(40, 3)
+    as_prepared = SelfReveal(made.X, ks=(5,)).run(made.oracle(k=5))
+    rounded = made.X * (1 + 1e-14)
+    assert not np.array_equal(rounded, made.X)
+    again = SelfReveal(rounded, ks=(5,)).run(made.oracle(k=5))
+    assert again.groups == as_prepared.groups
+    far = SelfReveal(made.X + 1e-6, ks=(5,)).run(made.oracle(k=5))
+    assert far.groups[0].recovered == 0 < as_prepared.groups[0].recovered
+
+
 def test_a_record_is_asked_about_elsewhere(problem: Make) -> None:
     made = problem(40, 3)
     heard: list[np.ndarray] = []
@@ -113,7 +134,7 @@ def test_one_answer_of_several_is_enough(one_to_one: Make) -> None:
     told = SelfReveal(oracle.X, ks=(1, 2), copies=2).run(oracle)
     # Record 0 is shown first by its second answer, 1 first by its second, 2 is refused twice.
     assert [one.recovered for one in told.groups] == [2, 2]
-    assert told.details == {"members": 3, "asked": 3, "refused": 1}
+    assert told.details == {"members": 3, "asked": 3, "refused": 1, "twins": 0}
     assert told.queries == 6
 
 

@@ -39,6 +39,7 @@ def test_a_fifth_line_is_left_to_the_table(disclosures: list[Json]) -> None:
 def test_an_extraction_that_asked_nothing_is_an_empty_line(disclosures: list[Json]) -> None:
     one = disclosures[1] | {"queries": 0, "shown": 0, "curve": {"queries": [0], "shown": [0]}}
     assert "0 after 0 queries" in title(reading([one], "reading"))
+    assert "2 after 1 query." in title(reading([one | {"queries": 1, "shown": 2}], "reading"))
 
 
 def rows(disclosures: list[Json]) -> list[Row]:
@@ -51,11 +52,11 @@ def test_shares_are_told_in_words_too(disclosures: list[Json]) -> None:
     for narrow in (False, True):
         svg = exposed(rows(disclosures), 5, "exposed", narrow)
         assert title(svg) == (
-            "Members shown to themselves: everyone 20.0% (18.2% to 21.8%); Female 12.9% (10.4% to "
-            "15.3%); Male 23.8% (21.5% to 26.2%)."
+            "Members shown a record equal to theirs: everyone 20.0% (18.2% to 21.8%); Female 12.9% "
+            "(10.4% to 15.3%); Male 23.8% (21.5% to 26.2%)."
         )
         assert {"everyone", "sex", "Female", "Male"} <= set(texts(svg))
-        assert "members shown by an explanation of 5 records" in texts(svg)
+        assert "shown a record equal to theirs, of 5" in texts(svg)
 
 
 def test_a_wider_interval_is_drawn_wider(disclosures: list[Json]) -> None:

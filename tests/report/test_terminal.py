@@ -117,9 +117,11 @@ def test_what_was_brought_back_is_a_table(
     leak["disclosures"] = disclosures
     text = flat(shown(leak))
     for line in (
-        "Records read out of explanations extraction, explained by records of all members queries",
-        "self-reveal, 1 record 200 10.0% 2,000 8.7% to 11.3%",
-        "self-reveal, 10 records 540 27.0% 2,000 25.1% to 28.9%",
+        "Records read out of explanations extraction, explained by records of members of "
+        "non-members queries",
+        "self-reveal, 1 record 200 10.0% 0.5% 2,000 8.7% to 11.3% 0.0% to 1.0%",
+        "self-reveal, 10 records 540 27.0% 1.5% 2,000 25.1% to 28.9% 1.0% to 2.0%",
+        "it tells of membership only by what members have more",
         "static, 5 records 374 18.7% 1,969",
         "reconstruction, 1 record 130 6.5% 10,000",
     ):

@@ -71,3 +71,13 @@ def test_the_headline_is_the_verdicts_attack_else_the_largest_advantage() -> Non
     found = words.headline_outcome({"verdict": {"attack": None}, "outcomes": outcomes[2:]})
     assert found is outcomes[2]
     assert words.headline_outcome({"verdict": {"attack": None}, "outcomes": []}) is None
+
+
+def test_what_was_not_run_for_one_reason_stands_in_one_line() -> None:
+    not_run = [
+        {"attack": "a", "reason": "No shadow models."},
+        {"attack": "b", "reason": "Not asked for."},
+        {"attack": "c", "reason": "No shadow models."},
+    ]
+    assert words.by_reason(not_run) == [("a, c", "No shadow models."), ("b", "Not asked for.")]
+    assert words.by_reason([]) == []

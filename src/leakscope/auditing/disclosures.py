@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from leakscope.channels.influence import Explained, NoInfluence, explained, with_records
 from leakscope.channels.oracle import LocalOracle
+from leakscope.channels.perturbing import spread
 from leakscope.errors import LeakscopeError, NotApplicableError
 from leakscope.extractions import (
     Disclosure,
@@ -25,6 +26,7 @@ from leakscope.extractions import (
     StaticQueries,
     Traversal,
 )
+from leakscope.extractions.disclosure import EVERYONE, check_columns, excess
 from leakscope.models.answers import first_line
 from leakscope.protocols import Attack, ExplainedModel, Model, Progress, Show
 from leakscope.records import Records
@@ -73,12 +75,13 @@ class Explaining:
         names = [one.name for one in attacks if one.channel == RECORDS]
         if not names:
             return cls(model)
-        extracting = RECORDS in (channels or ())
+        extracting = extractions_asked_for(attacks, channels)
+        if extracting:
+            check_columns(members.groups)
         try:
             found, ordered = _with_members(model, members, progress)
         except LeakscopeError as reason:
-            names += [one.name for one in EXTRACTIONS if extracting]
-            return cls(model, not_run=dict.fromkeys(names, str(reason)))
+            return cls(model, not_run=dict.fromkeys(names + extracting, str(reason)))
         return cls(found, ordered if extracting else None)
 
     def disclosed(self, nonmembers: Records, seed: int, progress: Progress) -> Disclosures:
@@ -98,6 +101,13 @@ class Explaining:
                     told.not_run[name] = f"It failed ({type(error).__name__}: {first_line(error)})."
             progress("done", len(plan), len(plan))
         return told
+
+
+def extractions_asked_for(attacks: Sequence[Attack], channels: Sequence[str] | None) -> list[str]:
+    """The names of the extractions, where the channel is named and an attack goes through it."""
+    if RECORDS in (channels or ()) and any(one.channel == RECORDS for one in attacks):
+        return [one.name for one in EXTRACTIONS]
+    return []
 
 
 def uninfluenced(model: Model, like: Model) -> Model:
@@ -148,9 +158,13 @@ class _Reading:
         return LocalOracle.of(self.model.explainer, k=k, show=show, budget=BUDGET)
 
     def _self_reveal(self) -> Disclosure:
+        """Every member asked about, and every non-member, who may have equals among them."""
         X, people = self.model.explainer.X, self.members
         asking = SelfReveal(X, KS, people.groups, people.unit)
-        return _with_budget(asking.run(self._oracle(max(KS), "records")))
+        told = asking.run(self._oracle(max(KS), "records"))
+        X, people = self.model.prepared(self.nonmembers.X), self.nonmembers
+        others = SelfReveal(X, KS, unit=people.unit).run(self._oracle(max(KS), "records"))
+        return _with_budget(told, others=_beside(told, others))
 
     def _traversal(self) -> Disclosure:
         """A walk from one member, drawn by the seed, and the graph it walks along."""
@@ -161,9 +175,9 @@ class _Reading:
         return self._among(
             told,
             graph=graph.table(),
-            reach_mean=float(graph.reach.mean()),
-            reach_median=float(np.median(graph.reach)),
-            reach_share=float(graph.reach.mean() / len(graph.reach)),
+            reach_mean=float(graph.shown.mean()),
+            reach_median=float(np.median(graph.shown)),
+            reach_share=float(graph.shown.mean() / len(graph.shown)),
             omniscient_queries=graph.omniscient_queries(start),
         )
 
@@ -174,7 +188,20 @@ class _Reading:
         return self._among(asking.run(self._oracle(K, "records")))
 
     def _reconstruction(self, k: int) -> Disclosure:
-        return self._among(Reconstruction(seed=self.seed).run(self._oracle(k, "signed")))
+        """Algorithm 1, bounded by what the adversary cannot know: how the members lie."""
+        told = Reconstruction(seed=self.seed).run(self._oracle(k, "signed"))
+        bound, rank = told.bound, self._rank
+        if bound is not None:
+            bound = min(bound, (rank + 1) * k, len(self.members))
+        return self._among(replace(told, bound=bound), rank=rank)
+
+    @cached_property
+    def _rank(self) -> int:
+        """In how many directions the members differ; influence differs in no other."""
+        X = self.model.explainer.X
+        scale = spread(X)
+        scale[scale == 0] = 1.0
+        return int(np.linalg.matrix_rank((X - X.mean(axis=0)) / scale))
 
     def _no_reconstruction(self) -> Disclosure:
         classes = self.model.classes
@@ -191,3 +218,19 @@ class _Reading:
 
 def _with_budget(told: Disclosure, **details: Any) -> Disclosure:
     return replace(told, details={**told.details, **details, "budget": BUDGET})
+
+
+def _beside(told: Disclosure, others: Disclosure) -> list[dict[str, Any]]:
+    """The share of other people at each k, and by how much that of everyone told is larger."""
+    everyone = {one.k: one.share for one in told.groups if one.group == EVERYONE}
+    return [
+        {
+            "k": one.k,
+            "n": one.n,
+            "recovered": one.recovered,
+            "share": one.share.to_dict(),
+            "excess": excess(everyone[one.k], one.share).to_dict(),
+        }
+        for one in others.groups
+        if one.k in everyone
+    ]

@@ -13,7 +13,12 @@ from threadpoolctl import threadpool_limits
 
 import leakscope
 from leakscope.auditing.battery import Battery, choose_attacks, run_battery
-from leakscope.auditing.disclosures import Disclosures, Explaining, uninfluenced
+from leakscope.auditing.disclosures import (
+    Disclosures,
+    Explaining,
+    extractions_asked_for,
+    uninfluenced,
+)
 from leakscope.auditing.doors import missing_values
 from leakscope.auditing.judging import judge_battery, vulnerable
 from leakscope.auditing.leakage import Leaks, measure_leakage
@@ -72,7 +77,8 @@ def run_audit(
     void = next((control for control in controls if control.voids), None)
     if void is not None:
         why = f"The control of the {void.name} failed."
-        left_out = dict.fromkeys((one.name for one in chosen), why)
+        names = [one.name for one in chosen] + extractions_asked_for(chosen, settings.channels)
+        left_out = dict.fromkeys(names, why)
         found = Found(Battery({}, left_out), leaks=Leaks.unmeasured(why))
     else:
         explaining = Explaining.of(model, members, chosen, settings.channels, progress)

@@ -22,13 +22,21 @@ choice of ε makes it smaller: this is no promise of the kind one makes with a �
 The promise is for one query and its explanation; the prediction beside it is not covered. q queries
 cost q·ε and q·δ. The same query has the same answer, drawn with a key and the query's own content:
 otherwise asking again and again would average the noise away. A query that differs in the last
-digit is another query, is drawn anew, and is paid for. Whoever knows the key can take the draw
-apart; use a secret one, and a new one for every model. Influences are told as 0: their values would
-say more than was paid for. Floating-point noise is not exactly what the proof is about.
+digit, or asks for another k, is another query, is drawn anew, and is paid for. Whoever knows the
+key can take the draw apart. By default it is a new secret for each object, so that the same query
+to the same model in another process has another answer, and is paid for again; to keep the answers,
+keep the key, as secret as the records, and take a new one for every model. Influences are told as
+0: their values would say more than was paid for. Floating-point noise is not exactly what the proof
+is about.
+
+Where records are hidden before the draw, n counts those that are left, and there is no promise if
+who is hidden depends on the other records: on company, or on a tolerance, which is in spreads.
 """
 
 from __future__ import annotations
 
+import secrets
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -52,7 +60,8 @@ class ExponentialExplanations(ExplanationDefense):
 
     epsilon: for all k records of one answer. clip: influence above it counts as this much; with
     influence on probabilities, 0.01 is one point of a percentage. It must not be chosen by looking
-    at the records. key: what the draws depend on, a secret such as ``secrets.token_hex(32)``.
+    at the records. key: what the draws depend on, a secret; by default a new one for each object,
+    so that another process answers the same query differently.
     """
 
     name: ClassVar[str] = "explain-exponential"
@@ -61,15 +70,16 @@ class ExponentialExplanations(ExplanationDefense):
 
     epsilon: float
     clip: float = 0.01
-    key: str = field(default="", repr=False)
+    key: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
     def __post_init__(self) -> None:
         magnitude("epsilon", self.epsilon, above=0)
         magnitude("clip", self.clip, above=0)
-        if len(self.key.encode()) > LONGEST_KEY:
+        if not 0 < len(self.key.encode()) <= LONGEST_KEY:
             raise InputError(
-                f"The option key must have at most {LONGEST_KEY} bytes, got "
-                f"{len(self.key.encode())}; use secrets.token_hex(32)"
+                f"The option key must have from 1 to {LONGEST_KEY} bytes, got "
+                f"{len(self.key.encode())}; leave it out for a new secret, or use "
+                "secrets.token_hex(32)"
             )
 
     def __str__(self) -> str:
@@ -78,7 +88,8 @@ class ExponentialExplanations(ExplanationDefense):
     def promise(self, n: int, k: int, queries: int = 1) -> tuple[float, float]:
         """The (ε, δ) that the explanations of so many queries have, for one record more or less.
 
-        n: how many records there are, with that one. It is the sum over queries.
+        n: how many records may be shown to a query, with that one; k: how many are. It is the sum
+        over queries.
         """
         whole_number("n", n, 1)
         whole_number("k", k, 1, n)
@@ -87,6 +98,11 @@ class ExponentialExplanations(ExplanationDefense):
         return queries * self.epsilon, min(queries * delta, 1.0)
 
     def _guard(self, explainer: Explainer) -> Guard:
+        if _is_drawn(explainer):
+            raise InputError(
+                f"{self} is around an explainer that draws its records already and tells no "
+                "influence to draw by; draw once, with the epsilon that you want"
+            )
         return Drawn(explainer, self)
 
 
@@ -100,6 +116,7 @@ class Drawn(Guard):
 
     def explain(self, X: Floats, k: int) -> tuple[Indices, Floats]:
         """Records drawn for each query in the order in which they were drawn; no influences."""
+        k = whole_number("k", k, 1, len(self.X))
         shown = np.full((len(X), k), -1, dtype=np.intp)
         factor = self.defense.epsilon / (2 * k * self.defense.clip)
         for rows, influence in self.explainer.influence_chunks(X):
@@ -118,11 +135,20 @@ class Drawn(Guard):
 
     def _noise(self, query: Floats, k: int) -> Floats:
         """The Gumbel noise of each record, (n,), the same whenever this query (d,) is asked."""
-        # Adding 0 makes the two zeros of floating point one: they are the same query.
-        content = (query + 0.0).tobytes() + k.to_bytes(8, "little")
+        # The same numbers are the same query in any type, and the two zeros are one number.
+        content = (query.astype(np.float64) + 0.0).tobytes()
+        # The promises of two draws add up only if their noise is not the same.
+        content += struct.pack("<Qdd", k, self.defense.epsilon, self.defense.clip)
         digest = blake2b(content, digest_size=16, key=self.defense.key.encode()).digest()
         source = np.random.Philox(key=int.from_bytes(digest, "little"))
         return np.random.Generator(source).gumbel(size=len(self.X))
+
+
+def _is_drawn(explainer: Explainer | None) -> bool:
+    """Whether there is a draw in an explainer already, whatever else is wrapped around it."""
+    if explainer is None:
+        return False
+    return isinstance(explainer, Drawn) or _is_drawn(getattr(explainer, "explainer", None))
 
 
 def most_often_shown(n: int, k: int, epsilon: float) -> float:

@@ -6,10 +6,11 @@ records drawn at random (``drawn``), only records that have company (``crowd``),
 of a query that is itself a record it would show (``refusal``). What each is worth is measured in
 docs/record_explanations.md.
 
-They combine in one order, in whichever they are wrapped: first who may be shown at all, then who is
+They combine in one order, in whichever they are wrapped: first who may be shown to the query (those
+who have company, and with ``show_others`` those who are not the query itself), then who of them is
 drawn, then whether the query is answered. A refusal that were decided on what is drawn from later
-would refuse too much, and a crowd that asked a draw for more and more records would cost more than
-the draw promises.
+would refuse too much. Who may be shown is settled before the draw, as whoever asked a draw for more
+records than are shown, to leave some out, would pay for all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 from leakscope.channels.influence import RecordExplanations
 from leakscope.channels.perturbing import spread
+from leakscope.options import whole_number
 from leakscope.protocols import (
     Bools,
     Channel,
@@ -103,7 +105,12 @@ class Guard(Explainer):
 
 @dataclass(frozen=True, eq=False)
 class Screen(Guard):
-    """A guard that hides some records from some queries and shows the next instead."""
+    """A guard that hides some records from some queries and shows the next instead.
+
+    Screens stay inside all other guards: a draw takes from what they leave.
+    """
+
+    layer: ClassVar[int] = 0
 
     @abstractmethod
     def hidden(self, X: Floats) -> Bools:
@@ -111,6 +118,7 @@ class Screen(Guard):
 
     def explain(self, X: Floats, k: int) -> tuple[Indices, Floats]:
         """The k most influential records that are not hidden, −1 where there are fewer."""
+        whole_number("k", k, 1, len(self.X))
         shown, values = np.full((len(X), k), -1, dtype=np.intp), np.zeros((len(X), k))
         for rows in blocks(len(X), len(self.X)):
             shown[rows], values[rows] = self._next(X[rows], k)

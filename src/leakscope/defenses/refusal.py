@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscope.channels.influence import ROUNDING
 from leakscope.defenses.explanations import ExplanationDefense, Guard, Screen, blocks, spreads
-from leakscope.options import magnitude
+from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Bools, Explainer, Floats, Indices
 from leakscope.registry import register
 
@@ -30,7 +30,7 @@ class RefusedExplanations(ExplanationDefense):
 
     tolerance: a record is taken for the query up to this Euclidean distance, each feature divided
     by its spread among the records. show_others: True to leave such records out and show the next
-    ones instead of refusing.
+    ones instead of refusing; a draw is then from the others.
     """
 
     name: ClassVar[str] = "explain-refuse"
@@ -54,8 +54,6 @@ class RefusedExplanations(ExplanationDefense):
 class Sidestepping(Screen):
     """An explainer that shows every query other records than itself."""
 
-    layer: ClassVar[int] = 2
-
     defense: RefusedExplanations
 
     def hidden(self, X: Floats) -> Bools:
@@ -77,10 +75,16 @@ class Sidestepping(Screen):
 
 @dataclass(frozen=True, eq=False)
 class Refusing(Sidestepping):
-    """An explainer that shows nothing where it would show the query itself."""
+    """An explainer that shows nothing where it would show the query itself.
+
+    It stays outside a draw: what is refused is what was drawn.
+    """
+
+    layer: ClassVar[int] = 2
 
     def explain(self, X: Floats, k: int) -> tuple[Indices, Floats]:
         """The k most influential records, or −1 k times."""
+        whole_number("k", k, 1, len(self.X))
         shown, values = self.explainer.explain(X, k)
         refused = np.zeros(len(X), dtype=bool)
         for rows in blocks(len(X), len(self.X)):

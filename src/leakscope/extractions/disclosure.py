@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,8 @@ from leakscope.protocols import Bools, Show
 
 # A curve in a report has no more points than this.
 POINTS = 50
+# Where a share is that of everyone, this stands for the name of a group column.
+EVERYONE = "all"
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ def shares(
 
     Intervals are Wilson's; rows of one unit (n,), say of one person, count together.
     """
+    check_columns(groups or {})
     n = len(hits)
     units = None if unit is None else record_units(unit, n)
 
@@ -128,8 +132,30 @@ def shares(
         rate = wilson(float(hits[rows].mean()) * size, size)
         return Share(group, value, k, int(rows.sum()), int(hits[rows].sum()), rate)
 
-    found = [share("all", "everyone", np.ones(n, dtype=bool))]
+    found = [share(EVERYONE, "everyone", np.ones(n, dtype=bool))]
     for name, column in (groups or {}).items():
         values, codes = value_codes(column, n, name)
         found += [share(name, value, codes == code) for code, value in enumerate(values)]
     return tuple(found)
+
+
+def check_columns(groups: Mapping[str, ArrayLike]) -> None:
+    """Refuse a group column that could not be told from everyone."""
+    if EVERYONE in groups:
+        raise InputError(
+            f"A group column is called {EVERYONE!r}, under which the share of everyone is told; "
+            f"give the column another name"
+        )
+
+
+def excess(share: Interval, over: Interval) -> Interval:
+    """How much larger a share is than that of other people, both with Wilson's intervals.
+
+    The ends are those of Newcombe 1998, method 10, which takes nothing else from the two.
+    """
+    difference = share.value - over.value
+    return Interval(
+        difference,
+        difference - math.hypot(share.value - share.low, over.high - over.value),
+        difference + math.hypot(share.high - share.value, over.value - over.low),
+    )

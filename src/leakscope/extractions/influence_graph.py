@@ -60,6 +60,17 @@ class InfluenceGraph:
         reach: NDArray[np.intp] = np.asarray(seen, dtype=np.intp)[labels]
         return reach
 
+    @property
+    def shown(self) -> NDArray[np.intp]:
+        """How many records a walk from each record is shown, (n,).
+
+        As many as it reaches, without the start where no record on the way shows that.
+        """
+        sources, targets = self._edges
+        shown_again = np.bincount(self._components)[self._components] > 1
+        shown_again[sources[sources == targets]] = True
+        return self.reach - ~shown_again
+
     def table(self) -> dict[str, int]:
         """The figures of Table 4."""
         sizes, degrees = self.component_sizes, self.in_degrees

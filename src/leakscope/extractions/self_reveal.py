@@ -1,8 +1,10 @@
-"""Who is shown by the explanation of their own record: membership without any inference.
+"""Who is shown by the explanation of their own record.
 
 Shokri, Strobel & Zick 2021, section 5.1, Figure 6 and Table 2: a record is influential for its own
-prediction, so its explanation often shows it, and rare kinds of people are shown more often. A
-service that will not explain a query which is a training record is asked beside it.
+prediction, so its explanation often shows it, and rare kinds of people are shown more often. It
+tells of membership only by how much more seldom those are shown who were not trained on, for they
+may have equals among the members. A service that will not explain a query which is a training
+record is asked beside it.
 """
 
 from __future__ import annotations
@@ -21,14 +23,19 @@ from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Answers, Bools, Extraction, Floats, Oracle
 from leakscope.registry import register
 
+# By so many standard deviations of a feature two results of the same preparation may differ.
+ROUNDING = 1e-9
+
 
 @register("extraction")
 @dataclass(frozen=True, eq=False)
 class SelfReveal(Extraction):
-    """Asks about each member and looks whether the explanation shows that very record.
+    """Asks about each member and looks whether the explanation shows a record equal to it.
 
     records (m, d): the members asked about; a record is found by its features, as a stranger would
-    find it, so that one of two equal records is found by the other. ks: by how many records an
+    find it, labels apart, so that one of two equal records is found by the other. ``recovered``
+    counts the distinct records shown in this way, the shares count those asked about, and ``twins``
+    in the details is how many of these equal another of them. ks: by how many records an
     explanation is judged, those above the oracle's k left out. groups {name: (m,)}: columns by
     which the share is told; unit (m,): whose row it is, rows of one person counting together.
 
@@ -64,11 +71,12 @@ class SelfReveal(Extraction):
         held = held_records(self.records, oracle)
         session = Session(oracle)
         seen = _Places.none(copies * len(held))
+        spread = held.std(axis=0)
         stopped = "every member had been asked about"
         try:
             for answers in session.ask_in_parts(self._queries(held)):
                 rows = np.arange(session.queries - len(answers.shown), session.queries)
-                seen.write(rows, held[rows // copies], answers)
+                seen.write(rows, held[rows // copies], answers, ROUNDING * spread)
         except OracleBudgetError:
             stopped = SPENT
         # All copies of a record, or it counts as not asked about.
@@ -84,6 +92,7 @@ class SelfReveal(Extraction):
                 "members": len(held),
                 "asked": int(asked.sum()),
                 "refused": int((seen.empty.reshape(-1, copies).all(axis=1) & asked).sum()),
+                "twins": _with_a_twin(held, spread),
             },
         )
 
@@ -125,10 +134,15 @@ class _Places:
         """Of queries that were not answered."""
         return cls(np.zeros(q, dtype=np.intp), np.full(q, -1, dtype=np.int64), np.zeros(q, bool))
 
-    def write(self, rows: NDArray[np.intp], records: Floats, answers: Answers) -> None:
-        """Enter the answers to the queries of these numbers (r,) about these records (r, d)."""
+    def write(
+        self, rows: NDArray[np.intp], records: Floats, answers: Answers, tolerance: Floats
+    ) -> None:
+        """Enter the answers to the queries of these numbers (r,) about these records (r, d).
+
+        tolerance (d,): by how much a feature of equal records may differ.
+        """
         there = answers.shown >= 0
-        own = there & (answers.features == records[:, None, :]).all(axis=2)
+        own = there & (np.abs(answers.features - records[:, None, :]) <= tolerance).all(axis=2)
         place, at = own.argmax(axis=1), np.arange(len(rows))
         found = own[at, place]
         self.places[rows] = np.where(found, place + 1, 0)
@@ -140,3 +154,11 @@ class _Places:
         last = np.iinfo(np.intp).max
         best = np.where(self.places > 0, self.places, last).reshape(-1, copies).min(axis=1)
         return np.where(best < last, best, 0)
+
+
+def _with_a_twin(held: Floats, spread: Floats) -> int:
+    """How many of the records (m, d) equal another of them in every feature, but for rounding."""
+    # Adding 0 makes the zeros of both signs one.
+    steps = np.round(held / np.where(spread > 0, spread, 1.0), 8) + 0.0
+    _, sizes = np.unique(steps, axis=0, return_counts=True)
+    return int(sizes[sizes > 1].sum())

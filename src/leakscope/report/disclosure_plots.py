@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leakscope.report.disclosures import label
+from leakscope.report.disclosures import in_number, label
 from leakscope.report.plots import LABEL_WIDTH, LEGEND, Row, forest_interval, forest_label
 from leakscope.report.svg import INK, MEMBER, NONMEMBER, SOFT, canvas, finish
 from leakscope.report.words import count, percent, percent_span, shorten
@@ -41,7 +41,8 @@ def reading(disclosures: Sequence[Mapping[str, Any]], name: str, narrow: bool = 
         axes.set_ylabel("training records shown")
         axes.legend(ncols=columns, **LEGEND)
         told = "; ".join(
-            f"{label(one)}: {count(one['shown'])} after {count(one['queries'])} queries"
+            f"{label(one)}: {count(one['shown'])} after "
+            f"{in_number(one['queries'], 'query', 'queries')}"
             for one in drawn
         )
         return finish(figure, name, f"Training records shown against queries asked. {told}.")
@@ -59,10 +60,10 @@ def exposed(rows: Sequence[Row], k: int, name: str, narrow: bool = False) -> str
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         axes.xaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
-        axes.set_xlabel(f"members shown by an explanation of {k} records")
+        axes.set_xlabel(f"shown a record equal to theirs, of {k}")
         words = [
             f"{row.label} {percent(row.interval['value'])} ({percent_span(row.interval)})"
             for row in rows
             if row.interval is not None
         ]
-        return finish(figure, name, f"Members shown to themselves: {'; '.join(words)}.")
+        return finish(figure, name, f"Members shown a record equal to theirs: {'; '.join(words)}.")

@@ -45,6 +45,7 @@ def render(report: Mapping[str, Any]) -> str:
             groups=_by_column(strongest["groups"]) if strongest else [],
             controls=[advice.control(one) for one in report["controls"]],
             facts=findings.facts(report),
+            not_run=words.by_reason(report["not_run"]),
             **_brought_back(report),
             leakage=[_measure(one) for one in report["leakage"]],
             leakage_words=information.in_words(report["leakage"]),
@@ -91,17 +92,21 @@ def _disclosure_figures(told: list[Any]) -> dict[str, str]:
     if one is None:
         return drawn
     k = disclosures.at_usual(one["groups"])["k"]
-    rows = _exposed_rows([share for share in one["groups"] if share["k"] == k])
+    rows = _exposed_rows(
+        [share for share in one["groups"] if share["k"] == k], disclosures.of_others(one).get(k)
+    )
     if len(rows) <= MOST_ROWS:
         drawn["exposed"] = disclosure_plots.exposed(rows, k, "exposed-figure")
         drawn["exposed_narrow"] = disclosure_plots.exposed(rows, k, "exposed-narrow", narrow=True)
     return drawn
 
 
-def _exposed_rows(shares: list[Any]) -> list[plots.Row]:
-    """Everyone first, then the groups, each column's name above its values."""
+def _exposed_rows(shares: list[Any], others: Any) -> list[plots.Row]:
+    """Everyone, the non-members, and then the groups, each column's name above its values."""
     everyone, *groups = shares
     rows = [plots.Row(everyone["value"], everyone["share"], strong=True)]
+    if others is not None:
+        rows.append(plots.Row(disclosures.NONMEMBERS, others["share"]))
     for column, values in _by_column(groups):
         rows.append(plots.Row(column))
         rows += [plots.Row(one["value"], one["share"]) for one in values]

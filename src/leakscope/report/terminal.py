@@ -10,6 +10,7 @@ from leakscope.report.disclosures import in_a_table
 from leakscope.report.information import in_a_line
 from leakscope.report.words import (
     LEVELS,
+    by_reason,
     clean,
     headline_outcome,
     number,
@@ -53,7 +54,7 @@ def print_summary(
         console.print(_extractions(report))
     _print_list(console, "Information leakage", in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
-    _print_list(console, "Not run", [(one["attack"], one["reason"]) for one in report["not_run"]])
+    _print_list(console, "Not run", by_reason(report["not_run"]))
     if folder is not None:
         _print_files(console, folder)
 
@@ -96,12 +97,15 @@ def _extractions(report: Mapping[str, Any]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
     table.add_column("extraction, explained by", overflow="fold")
-    for name in ("records", "of all members", "queries"):
+    for name in ("records", "of members", "of non-members", "queries"):
         table.add_column(name, justify="right")
-    for what, records, share, queries in in_a_table(report["disclosures"]):
-        value, _, interval = share.partition("\n")
-        table.add_row(_text(what), _text(records), _figure(value, interval), _text(queries))
-    table.caption = "self-reveal: members whose own explanation shows them, with 95% intervals"
+    for what, records, *shares, queries in in_a_table(report["disclosures"]):
+        figures = [_figure(value, end) for value, _, end in (one.partition("\n") for one in shares)]
+        table.add_row(_text(what), _text(records), *figures, _text(queries))
+    table.caption = (
+        "self-reveal: people whose own explanation shows a record equal to theirs, with 95% "
+        "intervals; it tells of membership only by what members have more"
+    )
     table.caption_justify = "left"
     return table
 

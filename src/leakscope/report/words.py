@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -133,3 +133,11 @@ def headline_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
         return -2.0 if value is None else float(value)
 
     return max(outcomes, key=advantage, default=None)
+
+
+def by_reason(not_run: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """The names of what was not run for the same reason in one line, with the reason."""
+    names: dict[str, list[str]] = {}
+    for one in not_run:
+        names.setdefault(one["reason"], []).append(one["attack"])
+    return [(", ".join(alike), reason) for reason, alike in names.items()]
