@@ -119,7 +119,10 @@ def test_models_that_know_nobody_here_are_at_chance(attack, world, kind):
     worlds = 4 if wide(attack) else 8
     for seed in range(worlds):
         found = judged(*shoot(attack, home(attack, world, kind, seed=seed)))
-        auc.append((found.auc.value - 0.5) / (found.auc.high - found.auc.low))
+        width = found.auc.high - found.auc.low
+        if width == 0:  # the same score for everybody, which is chance without any doubt
+            assert found.auc.value == 0.5
+        auc.append((found.auc.value - 0.5) / (width or 1.0))
         width = found.advantage.high - found.advantage.low
         advantage.append(found.advantage.value / width)
     for distances in (auc, advantage):

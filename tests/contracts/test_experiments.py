@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from leakscope.channels.explanations import Gradient, SmoothGrad
 from leakscope.papers import (
     farokhi,
     farokhi_network,
     farokhi_ridge,
+    shokri_gradients,
+    shokri_methods,
     shokri_queries,
     shokri_reconstruction,
     shokri_reveal,
     shokri_samples,
+    shokri_smoothing,
+    shokri_synthetic,
+    shokri_targets,
 )
 from leakscope.papers.experiment import Experiment, Setting
 from leakscope.papers.saving import save
@@ -34,6 +41,7 @@ KEYS = {
     "farokhi-fig3": {"l2", *FAROKHI},
     "farokhi-fig4": {"features", *FAROKHI},
     "farokhi-fig5": {"sigma", *FAROKHI},
+    "shokri-fig1": {"dataset", "gap", "access", "attack_accuracy", "low", "high"},
     "shokri-table2": {"dataset", "group", "value", "share", "k1", "k5", "k10"},
     "shokri-table3": {
         "dataset", "features", "records", "bound", "k", "recovered", "queries", "seconds",
@@ -42,6 +50,12 @@ KEYS = {
         "dataset", "scc", "scc_size_1", "largest_scc", "max_in_degree", "in_degree_0",
     },
 }  # fmt: skip
+
+
+def small(source: shokri_targets.Source) -> shokri_targets.Source:
+    """The same data set with few members, trained for a few epochs."""
+    return replace(source, members={"quick": 100}, epochs={"quick": 3})
+
 
 # What makes experiments so small that all of them take seconds: module, attribute, value.
 TINY: list[tuple[Any, str, Any]] = [
@@ -59,6 +73,21 @@ TINY: list[tuple[Any, str, Any]] = [
     (shokri_reveal, "SIZES_SWEPT", {"quick": (50, 100)}),
     (shokri_reconstruction, "STAND_IN", {"quick": (12, 15)}),
     (shokri_queries, "POINTS", (1, 10, 30)),
+    (shokri_targets, "SOURCES", tuple(map(small, shokri_targets.SOURCES))),
+    (shokri_targets, "STAND_IN", small(shokri_targets.STAND_IN)),
+    (shokri_targets, "LEVELS", {"quick": (0.1,)}),
+    (shokri_gradients, "EPOCHS", 1),
+    (
+        shokri_methods,
+        "METHODS",
+        {"gradient": Gradient, "SmoothGrad": partial(SmoothGrad, samples=2)},
+    ),
+    (shokri_smoothing, "SIGMAS", {"quick": (0.5,)}),
+    (shokri_smoothing, "SAMPLES", {"quick": (1, 2)}),
+    (shokri_smoothing, "ASKED", 10),
+    (shokri_synthetic, "EPOCHS", 1),
+    (shokri_synthetic, "FIGURE_5", {"quick": shokri_synthetic.Study(("base",), (5, 10), 200)}),
+    (shokri_synthetic, "FIGURE_14", {"quick": shokri_synthetic.Study(("small",), (10, 20), 200)}),
 ]
 NAMES = [entry.name for entry in entries("experiment")]
 
