@@ -125,7 +125,10 @@ def fitted(y: np.ndarray = BINARY, **options: Any) -> LogisticRegression:
     ("model", "message"),
     [
         (LinearRegression().fit(X, NUMBERS), "or a Ridge, not from a LinearRegression; take one"),
-        (make_pipeline(StandardScaler(), exact()).fit(X, BINARY), "not from a Pipeline; hand over its last step"),
+        (
+            make_pipeline(StandardScaler(), exact()).fit(X, BINARY),
+            "not from a Pipeline; hand over its last step",
+        ),
         (LogisticRegression(), "LogisticRegression is not fitted; fit it on these records first"),
         (fitted(fit_intercept=False), "with fit_intercept=False has no leave-one-out models"),
         (fitted(solver="liblinear"), "solver='liblinear' .* as it penalizes the intercept"),

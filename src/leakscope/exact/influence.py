@@ -26,6 +26,7 @@ from leakscope.exact.ordering import (
     most_influential,
     ranks_of,
 )
+from leakscope.exact.screening import Screen
 from leakscope.exact.threads import over_parts
 from leakscope.options import one_of, whole_number
 from leakscope.protocols import Floats, Indices, Labels
@@ -34,6 +35,7 @@ Method = Literal["exact", "one-step-newton", "koh-liang"]
 Result = TypeVar("Result")
 
 _NUMBERS = 2**18  # changes of logits held at a time, 2 MB in each array of that size
+_WIDE = 512  # features from which on explanations are looked for in single precision first
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +129,8 @@ class LeaveOneOut:
         queries, labels = self._labelled_queries(X, y)
 
         def explained(rows: slice) -> tuple[Indices, Floats]:
+            if self._screen is not None and 2 * k < len(self):
+                return self._screened(chosen, queries[rows], labels[rows], k)
             base, changes = self._changes(queries[rows], labels[rows])
             indices = most_influential(chosen, base, changes, k)
             return indices, influence_of(chosen, base, np.take_along_axis(changes, indices, 1))
@@ -164,6 +168,29 @@ class LeaveOneOut:
             -1, self.theta.shape[-1]
         )
         return np.ascontiguousarray(moves[:, :-1]), moves[:, -1]
+
+    @cached_property
+    def _screen(self) -> Screen | None:
+        """For wide records, where products take most of the time, and all of them distinct."""
+        weights, intercepts = self._moves
+        wide = self.family == "binomial" and weights.shape[1] >= _WIDE
+        return Screen.of(weights, intercepts) if wide and len(weights) == len(self) else None
+
+    def _screened(
+        self, measure: Measure, queries: Floats, labels: Labels, k: int
+    ) -> tuple[Indices, Floats]:
+        """The k most influential records of each query (q, d) and their influence, both (q, k)."""
+        assert self._screen is not None
+        rows, records = self._screen.pairs(queries, k)
+        signs = np.where(labels == 1, 1.0, -1.0)
+        base = (signs * self._logits(queries)[:, 0])[rows, None]
+        changes = (signs[rows] * self._screen.changes(queries, rows, records))[:, None]
+        orders = influence_order(measure, base, changes)[:, 0]
+        order = np.lexsort((records, -np.abs(changes[:, 0]), -orders, rows))
+        starts = np.searchsorted(rows, np.arange(len(queries)))
+        first = order[starts[:, None] + np.arange(k)]
+        values = influence_of(measure, base, changes)[:, 0]
+        return records[first], values[first]
 
     def _queries(self, X: ArrayLike) -> Floats:
         return feature_matrix(X, self.theta.shape[-1] - 1)
