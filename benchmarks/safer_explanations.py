@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import leakscope as ls
-from leakscope.channels.influence import ExactInfluence
+from leakscope.channels.influence import Around, ExactInfluence
 from leakscope.channels.oracle import LocalOracle
 from leakscope.defenses.crowd import CrowdedExplanations
 from leakscope.defenses.drawn import ExponentialExplanations
 from leakscope.defenses.explanations import ExplanationDefense
 from leakscope.defenses.refusal import RefusedExplanations
 from leakscope.extractions import Reconstruction, SelfReveal, StaticQueries, Traversal
-from leakscope.protocols import Explainer, Floats, Indices, Labels
+from leakscope.protocols import Explainer, Floats, Indices
 
 PEOPLE = 500
 WALKS = 5
@@ -61,21 +61,10 @@ ROWS: list[list[ExplanationDefense]] = [
 
 
 @dataclass(frozen=True, eq=False)
-class Moved(Explainer):
+class Moved(Around):
     """An explainer as it is seen by one who asks farther out than at the records shown."""
 
-    explainer: Explainer
     centre: Floats
-
-    @property
-    def X(self) -> Floats:  # noqa: N802 -- a matrix, as everywhere
-        """The features of the training records."""
-        return self.explainer.X
-
-    @property
-    def y(self) -> Labels:
-        """Their labels."""
-        return self.explainer.y
 
     def predict(self, X: Floats) -> Floats:
         """What is predicted there."""

@@ -157,8 +157,11 @@ class ExactInfluence:
 
 
 @dataclass(frozen=True, eq=False)
-class NoInfluence:
-    """The same records with no influence on anything: none of them is ever shown."""
+class Around(Explainer):
+    """An explainer of the same records and predictions as another one, which shows them otherwise.
+
+    What it shows is for those who build on it to say.
+    """
 
     explainer: Explainer
 
@@ -173,8 +176,13 @@ class NoInfluence:
         return self.explainer.y
 
     def predict(self, X: Floats) -> Floats:
-        """What is predicted with their influence."""
+        """What is predicted inside."""
         return self.explainer.predict(X)
+
+
+@dataclass(frozen=True, eq=False)
+class NoInfluence(Around):
+    """The same records with no influence on anything: none of them is ever shown."""
 
     def explain(self, X: Floats, k: int) -> tuple[Indices, Floats]:
         """No record for any query: −1 and 0, both (q, k)."""

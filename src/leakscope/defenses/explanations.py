@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakscope.channels.influence import RecordExplanations
+from leakscope.channels.influence import Around, RecordExplanations
 from leakscope.channels.perturbing import spread
 from leakscope.options import whole_number
 from leakscope.protocols import (
@@ -32,7 +32,6 @@ from leakscope.protocols import (
     Explainer,
     Floats,
     Indices,
-    Labels,
     Model,
 )
 
@@ -77,30 +76,14 @@ class SaferExplanations(RecordExplanations):
 
 
 @dataclass(frozen=True, eq=False)
-class Guard(Explainer):
-    """An explainer inside another that shows less.
+class Guard(Around):
+    """An explainer inside another that shows less; what the model predicts is not defended.
 
     ``layer``: guards of a larger one stay outside. ``influence_chunks`` gives what a guard outside
     may know: NaN for a record that is not shown, 0 where influence is not told.
     """
 
     layer: ClassVar[int]
-
-    explainer: Explainer
-
-    @property
-    def X(self) -> Floats:  # noqa: N802 -- a matrix, as everywhere
-        """The features of the training records, (n, d)."""
-        return self.explainer.X
-
-    @property
-    def y(self) -> Labels:
-        """Their labels, (n,)."""
-        return self.explainer.y
-
-    def predict(self, X: Floats) -> Floats:
-        """What the model predicts: it is not defended."""
-        return self.explainer.predict(X)
 
 
 @dataclass(frozen=True, eq=False)
