@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -12,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from joblib import delayed
+from joblib.externals.loky import get_reusable_executor
 from toys import Together, Toy, draw_records
 
 from leakscope.channels.outputs import Loss, Margin, Probabilities
@@ -24,6 +27,7 @@ from leakscope.trials.backends import open_pool
 from leakscope.trials.store import DONE
 
 RECORDS = draw_records(60)
+KEPT: list[Any] = []  # by workers
 ROLES = random_halves(60, 6, 0)
 BytesOf = Callable[[Path], dict[str, str]]
 
@@ -108,6 +112,30 @@ def test_where_nothing_can_be_masked_workers_start_all_the_same(
 def test_an_error_while_workers_start_is_told() -> None:
     with pytest.raises(ZeroDivisionError):
         backends._deaf_to_interrupts(lambda: 1 // 0)
+
+
+def test_nobody_tells_of_what_an_interrupted_process_left_behind() -> None:
+    code = (
+        "from multiprocessing import resource_tracker; from leakscope.trials import backends; "
+        "backends._start_trackers(); resource_tracker.register('/left-behind', 'semaphore')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
+
+
+def grown(_: int) -> int:
+    KEPT.append(np.ones(50_000_000))  # 400 MB, more than loky allows a worker to grow
+    time.sleep(1.1)  # so often it looks
+    return os.getpid()
+
+
+def test_workers_may_grow(tmp_path: Path) -> None:
+    with opened(tmp_path, workers=2) as (pool, _):
+        workers = pool(delayed(grown)(task) for task in range(4))
+        get_reusable_executor(reuse=True).shutdown(kill_workers=True)  # gives back what it took
+    assert len(set(workers)) == 2
 
 
 @pytest.mark.parametrize("workers", [1, 2])

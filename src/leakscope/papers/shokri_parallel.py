@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from joblib import Parallel, cpu_count, delayed, parallel_config
-from threadpoolctl import threadpool_limits
+from joblib import cpu_count, delayed
 
 from leakscope.papers.experiment import Setting
+from leakscope.trials.backends import processes
 
 T = TypeVar("T")
 
@@ -19,11 +19,7 @@ def each(tasks: Sequence[Callable[[], T]], setting: Setting, step: str) -> list[
     setting.progress(step, 0, len(tasks))
     found = list[T]()
     # Arrays are sent as they are: torch wants those that may be written to.
-    with (
-        threadpool_limits(limits=1),
-        parallel_config("loky", inner_max_num_threads=1),
-        Parallel(n_jobs=workers, return_as="generator", max_nbytes=None) as pool,
-    ):
+    with processes(workers, return_as="generator", max_nbytes=None) as pool:
         for result in pool(delayed(_alone)(task) for task in tasks):
             found.append(result)
             setting.progress(step, len(found), len(tasks))

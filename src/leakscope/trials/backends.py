@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import get_reusable_executor, process_executor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
@@ -87,16 +87,32 @@ def open_pool(where: Where, *, shared: Sequence[Any], folder: Path) -> AbstractC
 
 
 @contextmanager
+def processes(number: int, **options: Any) -> Iterator[Parallel]:
+    """So many processes of this machine with one thread each; options: joblib's."""
+    # One works in this process, whose thread pools are limited here.
+    with (
+        threadpool_limits(limits=1),
+        parallel_config("loky", inner_max_num_threads=1, initializer=_trusting),
+        Parallel(n_jobs=number, **options) as pool,
+    ):
+        yield pool
+
+
+def _trusting() -> None:
+    """Let loky not take growth of this worker by 300 MB for a leak, and end it with a warning.
+
+    To import torch already takes that, and where warnings are errors loky then waits for ever.
+    Without psutil it does not look.
+    """
+    process_executor._USE_PSUTIL = False
+
+
+@contextmanager
 def _local(
     workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
 ) -> Iterator[Pool]:
     number = workers or cpu_count()
-    # One worker works in this process, whose thread pools are limited here.
-    with (
-        threadpool_limits(limits=1),
-        parallel_config("loky", inner_max_num_threads=1),
-        Parallel(n_jobs=number) as pool,
-    ):
+    with processes(number) as pool:
         try:
             if number > 1:
                 _deaf_to_interrupts(lambda: pool(delayed(_sees)(folder) for _ in range(number)))
@@ -294,8 +310,7 @@ def _deaf_to_interrupts(call: Callable[[], T]) -> T:
     def run() -> None:
         if hasattr(signal, "pthread_sigmask"):
             # These start first: they would make the thread hear again when they do.
-            resource_tracker.ensure_running()
-            loky_tracker.ensure_running()
+            _start_trackers()
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             result.set_result(call())
@@ -304,6 +319,20 @@ def _deaf_to_interrupts(call: Callable[[], T]) -> T:
 
     threading.Thread(target=run, daemon=True).start()
     return result.result()
+
+
+def _start_trackers() -> None:
+    """Start the processes that clean up after this one, and let them do so in silence.
+
+    Where Ctrl-C ends this process in the middle of its own cleaning, they would tell of that.
+    """
+    silence = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(silence)  # processes are started with these
+    try:
+        resource_tracker.ensure_running()
+        loky_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(silence)
 
 
 def _sees(folder: Path) -> bool:
