@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 import leakscope
 from leakscope.attacks.taught import ByShadows
 from leakscope.auditing.battery import channel_of, choose_attacks
-from leakscope.auditing.choosing import attack_of, parts_of, shown_through
+from leakscope.auditing.choosing import attack_of, explanations_of, parts_of, shown_through
 from leakscope.channels.explanations import Gradient
 from leakscope.channels.joined import Joined
 from leakscope.errors import UnknownNameError
@@ -49,7 +49,8 @@ def test_explanations_are_every_one_that_follows_the_model_back_and_what_is_rele
     assert not {"lime", "kernel-shap-summary", "occlusion", "records"} & seen
     chosen = names(None, ["explanations"])
     assert {"network-prediction", "variance", "gradient-forest", "loss", "label-gap"} <= chosen
-    assert not {"lime-forest", "shown", "lira-queries", "confidence"} & chosen
+    assert {"confidence", "modified-entropy"} <= chosen  # who sees probabilities can compute both
+    assert not {"lime-forest", "shown", "lira-queries", "robustness"} & chosen
     assert names(None, ["explanations", "lime"]) == chosen | {"lime-forest"}
 
 
@@ -100,3 +101,16 @@ def test_an_audit_through_explanations_of_a_linear_model():
     by_hand = auc_delong(-sizes, membership).value
     assert outcomes["gradient-probability-norm"]["auc"]["value"] == pytest.approx(by_hand)
     assert outcomes["gradient-probability-tree-shadow"]["models"] == 5
+
+
+def test_the_explanations_that_an_attack_sees():
+    for name, seen in (
+        ("gradient-norm", {"gradient"}),
+        ("gradient-probability-tree", {"gradient-probability"}),
+        ("network-gradient-prediction", {"gradient"}),
+        ("lime-forest", {"lime"}),
+        ("shown", {"records"}),
+        ("network-prediction", set()),
+        ("loss", set()),
+    ):
+        assert explanations_of(attack_of(name)) == seen, name

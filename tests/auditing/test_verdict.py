@@ -79,6 +79,15 @@ def test_a_threshold_that_is_wrong_beyond_chance_is_turned_even_where_the_area_i
     assert "swapped" in verdict.headline
 
 
+def test_of_many_attacks_one_is_turned_by_chance():
+    below = outcome("below", 240, 280)  # p = .006 alone, the other way round
+    assert "swapped" in decide(adjust([below]), FINE, 0.1).headline
+    others = [outcome(f"other{number}", 250, 250) for number in range(20)]
+    verdict = decide(adjust([below, *others]), FINE, 0.1)
+    assert verdict.level == "undecided"
+    assert "swapped" not in verdict.headline
+
+
 def test_undecided_says_how_many_records_would_decide():
     verdict = decide(adjust([outcome("a", 52, 50, 100)]), FINE, 0.1)
     assert verdict.level == "undecided"

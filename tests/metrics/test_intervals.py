@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
 from scipy.stats import binom, norm, t
 
 from leakscope.errors import InputError
@@ -19,6 +20,7 @@ from leakscope.metrics.intervals import (
     newcombe,
     quantile_of,
     ratio_ends,
+    tango_ends,
     wilson,
     wilson_ends,
 )
@@ -220,3 +222,33 @@ def test_fisher_agrees_with_scipy(table):
     hits1, n1, hits0, n0 = table
     expected = fisher_exact([[hits1, n1 - hits1], [hits0, n0 - hits0]], alternative="greater")
     assert fisher_p_value(*table) == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "n", "low", "high"),
+    [
+        (12, 2, 50, 0.0611, 0.3447),
+        (1, 0, 43, -0.0607, 0.1206),
+        (0, 0, 43, -0.0820, 0.0820),
+        (53, 0, 54, 0.8499, 0.9967),
+        (54, 0, 54, 0.8672, 1.0),
+    ],
+)
+def test_tangos_interval_of_paired_rates(b, c, n, low, high):
+    """Against the score test itself: an end is where its statistic equals the quantile."""
+    z = norm.ppf(0.975)
+    assert tango_ends(b, c, n, z) == pytest.approx((low, high), abs=5e-5)
+    assert tango_ends(c, b, n, z) == pytest.approx((-high, -low), abs=5e-5)
+
+    def likelihood(q, delta):
+        cells = ((b, q + delta), (c, q), (n - b - c, 1 - 2 * q - delta))
+        return -sum(count * math.log(share) for count, share in cells if count)
+
+    for end in tango_ends(b, c, n, z):
+        if abs(end) < 1:
+            span = (max(0.0, -end), (1 - end) / 2)
+            q = minimize_scalar(
+                likelihood, bounds=span, args=(end,), method="bounded", options={"xatol": 1e-10}
+            ).x
+            spread = math.sqrt(n * (2 * q + end * (1 - end)))
+            assert abs(b - c - n * end) / spread == pytest.approx(z, abs=2e-3)

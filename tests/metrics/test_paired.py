@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from leakscope.errors import InputError
 from leakscope.metrics.curves import auc_delong
-from leakscope.metrics.paired import auc_difference, tpr_difference
+from leakscope.metrics.paired import advantage_difference, auc_difference, tpr_difference
 from leakscope.metrics.tails import tpr_at_fpr
 
 FPR = 0.05
@@ -379,3 +379,81 @@ def test_attacks_that_hardly_differ_are_rarely_said_to(changed):
         ):
             claimed[i] += not found.low <= 0 <= found.high
     assert (claimed <= 25).all()  # five standard deviations above 5 %
+
+
+# --- the difference of advantages --------------------------------------------------------------
+
+
+def decisions(rng, n, rates, agreeing=0.5):
+    """Two decisions about n members and n non-members, equal for a share of the records."""
+    members = np.arange(2 * n) < n
+    common = rng.random(2 * n)
+    same = rng.random(2 * n) < agreeing
+    called = []
+    for tpr, fpr in rates:
+        draws = np.where(same, common, rng.random(2 * n))
+        called.append(draws < np.where(members, tpr, fpr))
+    return called[0], called[1], members
+
+
+def test_the_difference_of_advantages_is_theirs_and_mirrored():
+    first, second, members = decisions(np.random.default_rng(0), 200, [(0.6, 0.4), (0.5, 0.45)])
+    found = advantage_difference(first, second, members)
+    own = [one[members].mean() - one[~members].mean() for one in (first, second)]
+    assert found.value == pytest.approx(own[0] - own[1], abs=1e-12)
+    assert found.low < found.value < found.high
+    swapped = advantage_difference(second, first, members)
+    assert ends(swapped) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-9)
+    order = np.random.default_rng(1).permutation(len(members))
+    assert ends(advantage_difference(first[order], second[order], members[order])) == ends(found)
+
+
+@pytest.mark.parametrize("confidence", [0.95, 1 - 0.05 / 15])
+@pytest.mark.parametrize(
+    ("n", "rates", "agreeing"),
+    [
+        (400, [(0.6, 0.4), (0.5, 0.45)], 0.5),
+        (400, [(0.55, 0.45), (0.55, 0.45)], 0.98),
+        (80, [(0.3, 0.1), (0.5, 0.1)], 0.8),
+        (400, [(0.02, 0.01), (0.03, 0.01)], 0.3),
+    ],
+)
+def test_its_interval_holds_the_truth(n, rates, agreeing, confidence):
+    rng = np.random.default_rng(2)
+    truth = (rates[0][0] - rates[0][1]) - (rates[1][0] - rates[1][1])
+    held = 0
+    for _ in range(1500):
+        found = advantage_difference(*decisions(rng, n, rates, agreeing), confidence=confidence)
+        held += found.low <= truth <= found.high
+    # Five standard deviations below the level, and Tango's interval may hold it more often.
+    assert held / 1500 > confidence - 5 * math.sqrt(confidence * (1 - confidence) / 1500)
+
+
+def test_rows_of_one_person_count_together():
+    rng = np.random.default_rng(3)
+    first, second, members = decisions(rng, 100, [(0.6, 0.4), (0.5, 0.45)])
+    repeated = [np.repeat(one, 4) for one in (first, second, members)]
+    alone = advantage_difference(first, second, members)
+    together = advantage_difference(*repeated, unit=np.repeat(np.arange(200), 4))
+    assert ends(together) == pytest.approx(ends(alone), abs=0.02)
+    twice = advantage_difference(*repeated, unit=np.repeat(np.arange(200), 4), inflation=2.0)
+    assert twice.high - twice.low > 1.3 * (together.high - together.low)
+
+
+def test_decisions_that_agree_differ_by_nothing_seen():
+    members = np.arange(100) < 50
+    found = advantage_difference(members, members, members)
+    assert found.value == 0.0
+    assert 0 < found.high == -found.low < 0.15
+
+
+@pytest.mark.parametrize(
+    ("called", "other", "message"),
+    [
+        ([1.0, 0.0], [True, False], "decisions must be true or false"),
+        ([True, False], [True], "other decisions has shape"),
+    ],
+)
+def test_decisions_are_booleans_of_one_length(called, other, message):
+    with pytest.raises(InputError, match=message):
+        advantage_difference(called, other, [True, False])

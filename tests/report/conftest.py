@@ -211,6 +211,7 @@ def make_report(level: str = "leaks") -> dict[str, Any]:
         "trials": None,
         "controls": controls(level),
         "outcomes": outcomes,
+        "additions": [],
         "disclosures": [],
         "leakage": [],
         "not_run": [
@@ -325,9 +326,26 @@ def make_disclosures() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def make_additions() -> list[dict[str, Any]]:
+    """What all explanations add to predictions, and what each of two adds."""
+
+    def added(explanation: str, attack: str, value: float, half: float) -> dict[str, Any]:
+        return {
+            "explanation": explanation, "attack": attack, "attacks": 12, "beside": "loss",
+            "attacks_beside": 7, "increase": interval(value, half, -2, 2),
+        }  # fmt: skip
+
+    return [
+        added("explanations", "gradient-forest", 0.062, 0.041),
+        added("gradient", "gradient-forest", 0.062, 0.039),
+        added("lrp", "lrp-sum", -0.183, 0.05),
+    ]
+
+
 def make_full_report() -> dict[str, Any]:
     """A report in which every part is there."""
     full = make_report("leaks")
+    full["additions"] = make_additions()
     full["disclosures"] = make_disclosures()
     full["leakage"] = make_leakage()
     full["controls"][0]["passed"] = False
@@ -409,3 +427,8 @@ def table() -> RecordTable:
         scores={"loss": np.array([-0.25, np.nan, 1e-9])},
         vulnerable=np.array([True, False, False]),
     )
+
+
+@pytest.fixture
+def additions() -> list[dict[str, Any]]:
+    return make_additions()

@@ -92,7 +92,7 @@ def test_hostile_text_is_shown_as_it_is(
 def test_the_figures_of_a_page_are_well_formed_and_share_no_name(mixed: dict[str, Any]) -> None:
     html = Report(mixed).to_html()
     figures = re.findall(r"<svg xmlns.*?</svg>", html, flags=re.DOTALL)
-    assert len(figures) == 12
+    assert len(figures) == 14
     for one in figures:
         ElementTree.fromstring(one)
     page = Page(html)
@@ -229,6 +229,26 @@ def test_what_is_empty_or_unknown_is_said(leak: dict[str, Any]) -> None:
     assert "interval unknown" in text
     assert "How the attack tells them apart" not in text
     assert "None" not in text.replace("None of the", "")
+
+
+def test_what_explanations_add_stands_after_the_attacks(
+    leak: dict[str, Any], additions: list[dict[str, Any]]
+) -> None:
+    assert "explanations add" not in render(leak)
+    leak["additions"] = additions
+    html = render(leak)
+    page = Page(html)
+    assert sections(html).index("What explanations add to predictions") == 1 + sections(html).index(
+        "Every attack that was tried"
+    )
+    for piece in (
+        "Releasing explanations gives away more than releasing predictions does",
+        "Increase in advantage by explanation: all of these 0.062 (0.021 to 0.103); gradient 0.062",
+        "all of these gradient-forest of 12 loss of 7 0.062 0.021 to 0.103",
+        "lrp lrp-sum of 12 loss of 7 −0.183 −0.233 to −0.133",
+    ):
+        assert piece in page.text, piece
+    assert len(re.findall("<svg xmlns", html)) == 6 + 2
 
 
 def test_what_was_brought_back_stands_after_the_attacks_with_sentences_and_pictures(

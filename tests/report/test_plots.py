@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 import matplotlib
 import pytest
 
-from leakscope.report.plots import Allowed, Row, forest, histogram, leakage, roc
+from leakscope.report.plots import Allowed, Row, Scale, forest, histogram, leakage, roc
 from leakscope.report.svg import canvas, finish
 from leakscope.report.words import clean, shorten
 
+LIMIT = Scale.of_advantages(0.1)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -35,8 +36,8 @@ def draw(leak: dict[str, Any]) -> list[str]:
     return [
         roc(outcomes, outcomes[0], 1985),
         histogram(outcomes[0]),
-        forest(rows, 0.1, "wide", "by attack"),
-        forest(rows, 0.1, "narrow", "by attack", narrow=True),
+        forest(rows, LIMIT, "wide", "by attack"),
+        forest(rows, LIMIT, "narrow", "by attack", narrow=True),
     ]
 
 
@@ -79,7 +80,7 @@ def test_labels_of_data_are_text_and_nothing_else(
     rows = [Row(text, advantage, strong=True) for text in hostile_texts]
     rows += [Row(text) for text in hostile_texts]
     for narrow, width in ((False, 24), (True, 38)):
-        svg = forest(rows, 0.1, "f", hostile_texts[0], narrow=narrow)
+        svg = forest(rows, LIMIT, "f", hostile_texts[0], narrow=narrow)
         assert elements(svg) <= DRAWN
         for text in hostile_texts:
             assert texts(svg).count(shorten(text, width)) == 2
@@ -146,17 +147,19 @@ def test_a_forest_plot_holds_what_it_is_given() -> None:
     without_ends = {"value": 0.2, "low": None, "high": None}
     nothing = {"value": None, "low": None, "high": None}
     rows = [Row("one", known, True), Row("two", without_ends), Row("three", nothing), Row("head")]
-    svg = forest(rows, 0.1, "f", "here")
+    svg = forest(rows, LIMIT, "f", "here")
     assert {"one", "two", "three", "head", "guessing", "limit 0.1"} <= set(texts(svg))
     assert "three unknown (interval unknown)" in title(svg)
     # A diamond and its interval for the first; a dot for the second; nothing for the others.
-    ticks = forest([Row("three", nothing), Row("head")], 0.3, "f", "here").count("<use")
+    ticks = forest(
+        [Row("three", nothing), Row("head")], Scale.of_advantages(0.3), "f", "here"
+    ).count("<use")
     assert svg.count("<use") == ticks + 2
 
 
 def test_a_forest_plot_of_nothing_known_has_an_axis() -> None:
     nothing = {"value": None, "low": None, "high": None}
-    assert "0" in texts(forest([Row("one", nothing)], 0.0, "f", "here"))
+    assert "0" in texts(forest([Row("one", nothing)], Scale.of_advantages(0.0), "f", "here"))
 
 
 def test_names_and_references_bear_the_name_of_the_figure() -> None:
@@ -212,3 +215,11 @@ def test_leakage_can_be_drawn_without_an_attack(hostile_texts: tuple[str, ...]) 
     assert elements(svg) <= DRAWN
     assert all(clean(text) in title(svg) for text in hostile_texts)
     assert "attack" not in title(svg).replace(clean(" ".join(hostile_texts)), "")
+
+
+def test_a_scale_without_a_limit_names_its_zero_alone() -> None:
+    rows = [Row("one", {"value": 0.1, "low": -0.1, "high": 0.3})]
+    svg = forest(rows, Scale("increase", "as before"), "f", "Increase")
+    assert {"increase", "as before"} <= set(texts(svg))
+    assert not any("limit" in text for text in texts(svg))
+    assert title(svg) == "Increase: one 0.100 (−0.100 to 0.300)."

@@ -99,6 +99,23 @@ def test_leakage_that_breaks_the_contract_is_refused(
         check(changed(leak, f"leakage.0.{path}", value))
 
 
+def test_additions_obey(leak: dict[str, Any], additions: list[dict[str, Any]]) -> None:
+    leak["additions"] = additions
+    check(leak)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("extra", 1), ("attack", None), ("attacks", 0), ("increase.low", None), ("beside", 3)],
+)
+def test_additions_that_break_the_contract_are_refused(
+    leak: dict[str, Any], additions: list[dict[str, Any]], path: str, value: Any
+) -> None:
+    leak["additions"] = additions
+    with pytest.raises(jsonschema.ValidationError):
+        check(changed(leak, f"additions.0.{path}", value))
+
+
 def test_disclosures_obey(leak: dict[str, Any], disclosures: list[dict[str, Any]]) -> None:
     leak["disclosures"] = disclosures
     check(leak)

@@ -110,6 +110,17 @@ def test_leakage_is_one_line(leak: dict[str, Any], leakage: list[dict[str, Any]]
     assert f"{line} Not run" in flat(shown(leak))
 
 
+def test_what_explanations_add_is_a_list(
+    leak: dict[str, Any], additions: list[dict[str, Any]]
+) -> None:
+    assert "add to predictions" not in shown(leak)
+    leak["additions"] = additions
+    assert (
+        "What explanations add to predictions all of these: 0.062 (0.021 to 0.103) in advantage, "
+        "gradient-forest against loss gradient: 0.062"
+    ) in flat(shown(leak))
+
+
 def test_what_was_brought_back_is_a_table(
     leak: dict[str, Any], disclosures: list[dict[str, Any]]
 ) -> None:

@@ -7,16 +7,19 @@ from typing import Any
 
 from leakscope.attacks.taught import BEHIND, ByShadows, TaughtAttack
 from leakscope.channels.explanations import Explanation
+from leakscope.channels.influence import RecordExplanations
 from leakscope.channels.joined import PLUS
 from leakscope.channels.summaries import Summary, SurrogateSummary
+from leakscope.channels.surrogates import Surrogate
 from leakscope.protocols import Attack
 from leakscope.registry import entries, lookup
 
 # The word for all channels of explanations, and what is seen beside them: it is released anyway,
 # and an audit tells what explanations add to it.
 EXPLANATIONS = "explanations"
-BESIDE = {"label", "loss", "probabilities"}
+BESIDE = {"label", "loss", "probabilities", "margin", "entropy", "modified-entropy"}
 SUMMARY = "-summary"
+EXPLAINING = (Explanation, Summary, Surrogate, RecordExplanations)
 
 
 def attack_of(name: str) -> Attack:
@@ -36,12 +39,21 @@ def parts_of(attack: Attack) -> set[str]:
     return set(attack.channel.split(PLUS))
 
 
+def explanations_of(attack: Attack) -> set[str]:
+    """The names of the explanations that an attack sees, or a summary of them."""
+    return {
+        part.removesuffix(SUMMARY)
+        for part in parts_of(attack)
+        if issubclass(lookup("channel", part).thing, EXPLAINING)
+    }
+
+
 def shown_through(channels: Sequence[str]) -> set[str]:
     """All that those are shown who see these channels, by the names of channels.
 
     Who sees an explanation sees its summary. ``explanations`` are all that follow a model back to
-    its features, beside its label, loss and probabilities; those that only ask cost hundreds of
-    queries for each record, and are asked for by their own names.
+    its features, beside its predictions and what follows from them; those that only ask cost
+    hundreds of queries for each record, and are asked for by their own names.
     """
     kinds = {entry.name: entry.thing for entry in entries("channel")}
     seen: set[str] = set()

@@ -12,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import leakscope
+from leakscope.auditing.additions import what_explanations_add
 from leakscope.auditing.battery import Battery, choose_attacks, run_battery
 from leakscope.auditing.disclosures import (
     Disclosures,
@@ -53,6 +54,7 @@ class Found:
     controls: list[Control] = field(default_factory=list)
     trials: Trials | None = None
     leaks: Leaks = field(default_factory=Leaks)
+    additions: list[dict[str, Any]] = field(default_factory=list)
 
 
 def run_audit(
@@ -95,6 +97,7 @@ def run_audit(
         "trials": describe_trials(shadowing, found.trials, subject.blocks),
         "controls": [control.to_dict() for control in controls],
         "outcomes": [outcome.to_dict() for outcome in found.outcomes],
+        "additions": found.additions,
         "disclosures": told.entries,
         "leakage": found.leaks.beside(strongest),
         "not_run": _reasons(not_run),
@@ -155,7 +158,10 @@ def _attacked(
             seed=seed,
             progress=progress,
         )
-    return Found(battery, unjudged, adjust(judged), controls, trials, leaks)
+    added = what_explanations_add(
+        battery.shots, judged, membership, subject.folds.calibration, subject.clusters
+    )
+    return Found(battery, unjudged, adjust(judged), controls, trials, leaks, added)
 
 
 def _controls(

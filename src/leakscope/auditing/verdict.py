@@ -86,7 +86,8 @@ def _no_leak_found(strongest: Outcome, tried: int, limit: float) -> Verdict:
 
 
 def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limit: float) -> Verdict:
-    if strongest.advantage.high < 0:
+    # Of many attacks one is below 0 by chance.
+    if 1 - strongest.p_value <= LEVEL / len(outcomes):
         return _turned(strongest, limit)
     needed = _needed(outcomes, limit)
     more = "" if needed is None else f"; about {needed:,} records on each side would decide"

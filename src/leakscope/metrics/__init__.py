@@ -19,7 +19,7 @@ from leakscope.metrics.intervals import (
     wilson,
 )
 from leakscope.metrics.outcome import Outcome, judge
-from leakscope.metrics.paired import auc_difference, tpr_difference
+from leakscope.metrics.paired import advantage_difference, auc_difference, tpr_difference
 from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
 from leakscope.metrics.rates import Rates, effective_size, excess
 from leakscope.metrics.tails import Rate, tpr_at_fpr
@@ -37,6 +37,7 @@ __all__ = [
     "Rates",
     "Roc",
     "Threshold",
+    "advantage_difference",
     "advantage_p_value",
     "auc_delong",
     "auc_difference",

@@ -164,6 +164,26 @@ def newcombe_ends(p1: float, n1: float, p0: float, n0: float, z: float) -> tuple
     return low, difference + math.hypot(high1 - p1, p0 - low0)
 
 
+def tango_ends(b: float, c: float, n: float, z: float) -> tuple[float, float]:
+    """The ends of Tango's score interval (1998) for the difference (b − c) / n of paired rates.
+
+    Of n records b are hit by the first of two decisions alone, and c by the second alone. Each end
+    is the difference that a score test at the normal quantile z just does not reject.
+    """
+
+    def distance(delta: float) -> float:
+        # The share of c that is likeliest if the difference is delta solves A·q² + B·q + C = 0.
+        linear = (2 * n - b + c) * delta - b - c
+        root = math.sqrt(linear**2 + 8 * n * c * delta * (1 - delta)) - linear
+        variance = max(root / (2 * n) + delta * (1 - delta), 0.0)
+        return abs(b - c - n * delta) - z * math.sqrt(n * variance)
+
+    difference = (b - c) / n
+    low = -1.0 if c == n else _root_beside(distance, difference, -1.0)
+    high = 1.0 if b == n else _root_beside(distance, difference, 1.0)
+    return low, high
+
+
 def binomial(counts: NDArray[np.intp], n: int, chance: float) -> NDArray[np.float64]:
     """The probability of each count (k,) of n at this chance, strictly between 0 and 1.
 

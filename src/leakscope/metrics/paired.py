@@ -14,9 +14,15 @@ from scipy.special import stdtrit
 
 from leakscope.errors import InputError
 from leakscope.metrics.curves import check_inflation, doubled_wins
-from leakscope.metrics.intervals import Interval, auc_interval, tail_of
+from leakscope.metrics.intervals import (
+    Interval,
+    auc_interval,
+    quantile_of,
+    tail_of,
+    tango_ends,
+)
 from leakscope.metrics.rates import effective_size
-from leakscope.metrics.samples import Codes, check_scores, unit_codes
+from leakscope.metrics.samples import Codes, check_booleans, check_mask, check_scores, unit_codes
 from leakscope.metrics.tails import cut_at, tpr_at_fpr
 from leakscope.protocols import Bools, Floats
 
@@ -64,11 +70,51 @@ def auc_difference(
     if min(part[1] for part in parts) == 0 or spread == 0:
         n1, n0 = (part[2] / inflation for part in parts)
         areas = [auc_interval(w / pairs, 0.0, n1, n0, confidence=confidence) for w in won[0]]
-        return _as_if_independent(difference, *areas)
+        return _mover(difference, *areas)
     # Satterthwaite, as for one area.
     freedom = spread**2 / sum(part[0] ** 2 / part[1] for part in parts)
     width = -float(stdtrit(freedom, tail)) * math.sqrt(spread * inflation) / pairs
     return Interval(difference, max(difference - width, -1.0), min(difference + width, 1.0))
+
+
+def advantage_difference(
+    called: ArrayLike,
+    other: ArrayLike,
+    membership: ArrayLike,
+    *,
+    unit: ArrayLike | None = None,
+    inflation: float = 1.0,
+    confidence: float = 0.95,
+) -> Interval:
+    """The advantage, TPR − FPR, of the decisions called (n,), minus that of the other ones (n,).
+
+    On each side only the records that one of the two alone calls members tell them apart; the
+    interval of that paired difference is Tango's (1998), from a score test, which holds where such
+    records are few. The two sides are independent, and their ends are combined by MOVER (Zou &
+    Donner 2008). Rows of one unit, and the inflation, reduce the effective numbers of records.
+    Decisions that agree on every record differ by 0, and the interval then says how often they
+    may still disagree on others.
+    """
+    first = check_booleans(called, "decisions")
+    _, members = check_scores(first.astype(np.float64), membership)
+    second = check_mask(other, len(members), "other decisions")
+    codes = unit_codes(unit, members)
+    check_inflation(inflation)
+    z = quantile_of(confidence)
+    ours, theirs = (
+        _alone(first[side], second[side], None if codes is None else codes[side], inflation, z)
+        for side in (members, ~members)
+    )
+    return _mover(ours.value - theirs.value, ours, theirs)
+
+
+def _alone(first: Bools, second: Bools, unit: Codes | None, inflation: float, z: float) -> Interval:
+    """How many more records of one side (k,) the first decisions call members than the second."""
+    one, other = first & ~second, second & ~first
+    apart = [hits for hits in (one, other) if hits.any()] or [one]
+    share = min(effective_size(hits, unit, inflation) for hits in apart) / len(first)
+    b, c, n = (share * number for number in (one.sum(), other.sum(), len(first)))
+    return Interval((b - c) / n, *tango_ends(b, c, n, z))
 
 
 def tpr_difference(
@@ -158,8 +204,8 @@ def _spread(gains: Codes, unit: Codes | None) -> tuple[float, float, float]:
     return total * k / (k - 1), max(min(carriers, k) - 1, 1.0), size
 
 
-def _as_if_independent(difference: float, one: Interval, other: Interval) -> Interval:
-    """A difference with the interval that two independent estimates would have."""
+def _mover(difference: float, one: Interval, other: Interval) -> Interval:
+    """A difference with the interval of two independent estimates (Zou & Donner 2008)."""
     low = difference - math.hypot(one.value - one.low, other.high - other.value)
     high = difference + math.hypot(one.high - one.value, other.value - other.low)
     return Interval(difference, low, high)

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from leakscope.report import (
+    additions,
     advice,
     disclosure_plots,
     disclosures,
@@ -46,6 +47,7 @@ def render(report: Mapping[str, Any]) -> str:
             controls=[advice.control(one) for one in report["controls"]],
             facts=findings.facts(report),
             not_run=words.by_reason(report["not_run"]),
+            addition_words=additions.in_words(report["additions"]),
             **_brought_back(report),
             leakage=[_measure(one) for one in report["leakage"]],
             leakage_words=information.in_words(report["leakage"]),
@@ -61,6 +63,7 @@ def _figures(report: Mapping[str, Any], strongest: Mapping[str, Any] | None) -> 
     from markupsafe import Markup
 
     drawn = _leakage_figures(report["leakage"]) | _disclosure_figures(report["disclosures"])
+    drawn |= _addition_figures(report)
     if strongest is not None:
         drawn |= _attack_figures(report, strongest)
     # matplotlib's writer and ElementTree have escaped what came from data.
@@ -79,6 +82,16 @@ def _brought_back(report: Mapping[str, Any]) -> dict[str, Any]:
         "by_itself": disclosures.BY_ITSELF,
         "exposed_more": findings.hit_harder(shown[0]) if shown else "",
     }
+
+
+def _addition_figures(report: Mapping[str, Any]) -> dict[str, str]:
+    """How much each explanation adds, for a page and for a phone."""
+    added = report["additions"]
+    if not added:
+        return {}
+    rows = [plots.Row(additions.title(one), one["increase"], one is added[0]) for one in added]
+    scale = plots.Scale("increase in advantage", "as much as predictions alone")
+    return _forests(rows[:MOST_ROWS], scale, "additions", "Increase in advantage by explanation")
 
 
 def _disclosure_figures(told: list[Any]) -> dict[str, str]:
@@ -148,23 +161,23 @@ def _measure(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _attack_figures(report: Mapping[str, Any], strongest: Mapping[str, Any]) -> dict[str, str]:
-    outcomes, limit = report["outcomes"], report["verdict"]["limit"]
-    drawn = _forests(_attack_rows(outcomes, strongest), limit, "attacks", "by attack")
+    outcomes, scale = report["outcomes"], plots.Scale.of_advantages(report["verdict"]["limit"])
+    drawn = _forests(_attack_rows(outcomes, strongest), scale, "attacks", "Advantage by attack")
     if strongest["curve"]["fpr"]:
         drawn["roc"] = plots.roc(outcomes, strongest, report["target"]["nonmembers"])
     if strongest["histogram"]["members"]:
         drawn["histogram"] = plots.histogram(strongest)
     rows = _group_rows(strongest["groups"])
     if 0 < len(rows) <= MOST_ROWS:
-        drawn |= _forests(rows, limit, "groups", "by group")
+        drawn |= _forests(rows, scale, "groups", "Advantage by group")
     return drawn
 
 
-def _forests(rows: list[plots.Row], limit: float, name: str, subject: str) -> dict[str, str]:
+def _forests(rows: list[plots.Row], scale: plots.Scale, name: str, subject: str) -> dict[str, str]:
     """A forest plot for a page and one for a phone; the style sheet shows one of the two."""
     return {
-        name: plots.forest(rows, limit, f"{name}-figure", subject),
-        f"{name}_narrow": plots.forest(rows, limit, f"{name}-narrow", subject, narrow=True),
+        name: plots.forest(rows, scale, f"{name}-figure", subject),
+        f"{name}_narrow": plots.forest(rows, scale, f"{name}-narrow", subject, narrow=True),
     }
 
 
@@ -222,6 +235,7 @@ def _environment() -> Environment:
     ):
         environment.filters[use.__name__] = use
     environment.filters["extraction"] = disclosures.label
+    environment.filters["explanation"] = additions.title
     return environment
 
 

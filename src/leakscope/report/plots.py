@@ -29,6 +29,8 @@ LEGEND: dict[str, Any] = {
 }
 
 
+DASHED: dict[str, Any] = {"lw": 1.2, "ls": (0, (4, 3)), "zorder": 1}
+
 # What can be reached while accusing at most so many: between two thresholds, what the stricter of
 # them reaches. A sloping line would promise rates that no threshold gives where scores are tied.
 STEPS: dict[str, Any] = {"drawstyle": "steps-post", "solid_joinstyle": "miter"}
@@ -137,14 +139,28 @@ class Row:
     strong: bool = False
 
 
-def forest(rows: Sequence[Row], limit: float, name: str, subject: str, narrow: bool = False) -> str:
-    """Advantages with their intervals, one to a line, against guessing and the limit.
+@dataclass(frozen=True)
+class Scale:
+    """What a forest plot measures: its axis, what 0 means there, and the limit, if there is one."""
+
+    axis: str
+    zero: str
+    limit: float | None = None
+
+    @classmethod
+    def of_advantages(cls, limit: float) -> Scale:
+        """How much better than guessing attacks are."""
+        return cls("advantage over guessing", "guessing", limit)
+
+
+def forest(rows: Sequence[Row], scale: Scale, name: str, subject: str, narrow: bool = False) -> str:
+    """Estimates with their intervals, one to a line, against 0 and the limit.
 
     Names stand beside the intervals or, narrow, above them, so that a phone can show them.
     """
     shown = [row.interval for row in rows if row.interval is not None]
     ends = [one[end] for one in shown for end in ("low", "value", "high") if one[end] is not None]
-    low, high = min([0.0, *ends]), max([0.0, limit, *ends])
+    low, high = min([0.0, *ends]), max([0.0, scale.limit or 0.0, *ends])
     room = 0.06 * (high - low) or 0.1
     width, left, top, step = (360, 12, 2, 40) if narrow else (560, 182, 30, 26)
     from matplotlib.ticker import MaxNLocator
@@ -161,31 +177,35 @@ def forest(rows: Sequence[Row], limit: float, name: str, subject: str, narrow: b
         pieces = [(at - 0.02, at + 0.38) for at, row in enumerate(rows) if row.interval is not None]
         for low, high in pieces if narrow else [axes.get_ylim()]:
             axes.plot([0, 0], [low, high], color=SOFT, lw=1, zorder=1)
-            axes.plot([limit] * 2, [low, high], color=NONMEMBER, lw=1.2, ls=(0, (4, 3)), zorder=1)
+            if scale.limit is not None:
+                axes.plot([scale.limit] * 2, [low, high], color=NONMEMBER, **DASHED)
         if not narrow:
-            _name_lines(axes, limit)
+            _name_lines(axes, scale)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10]))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:.3g}".replace("-", "−"))
-        axes.set_xlabel("advantage over guessing")
+        axes.set_xlabel(scale.axis)
         words = [
             f"{row.label} {number(row.interval['value'])} ({span(row.interval)})"
             for row in rows
             if row.interval is not None
         ]
-        return finish(figure, name, f"Advantage {subject}, limit {limit:g}: {'; '.join(words)}.")
+        limit = "" if scale.limit is None else f", limit {scale.limit:g}"
+        return finish(figure, name, f"{subject}{limit}: {'; '.join(words)}.")
 
 
-def _name_lines(axes: Axes, limit: float) -> None:
+def _name_lines(axes: Axes, scale: Scale) -> None:
     """Names above the lines at 0 and at the limit, pointing apart where these are near."""
     left, right = axes.get_xlim()
-    apart = limit > 0.27 * (right - left)
     style: dict[str, Any] = {"fontsize": 10, "transform": axes.get_xaxis_transform()}
-    axes.text(0, 1.02, "guessing", ha="center" if apart else "right", color=SOFT, **style)
-    axes.text(
-        limit, 1.02, f"limit {limit:g}", ha="center" if apart else "left", color=NONMEMBER, **style
-    )
+    if scale.limit is None:
+        axes.text(0, 1.02, scale.zero, ha="center", color=SOFT, **style)
+        return
+    apart = scale.limit > 0.27 * (right - left)
+    axes.text(0, 1.02, scale.zero, ha="center" if apart else "right", color=SOFT, **style)
+    side = "center" if apart else "left"
+    axes.text(scale.limit, 1.02, f"limit {scale.limit:g}", ha=side, color=NONMEMBER, **style)
 
 
 def forest_label(axes: Axes, at: int, row: Row, narrow: bool) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leakscope.report import additions, information
 from leakscope.report.disclosures import in_a_table
-from leakscope.report.information import in_a_line
 from leakscope.report.words import (
     LEVELS,
     by_reason,
@@ -49,10 +49,12 @@ def print_summary(
     if report["outcomes"]:
         console.print(_attacks(report))
         _print_list(console, "Shadow models", _shadows(report))
+    added = additions.in_a_line(report["additions"])
+    _print_list(console, "What explanations add to predictions", added)
     if report["disclosures"]:
         console.print(_text("\nRecords read out of explanations", style="bold"))
         console.print(_extractions(report))
-    _print_list(console, "Information leakage", in_a_line(report["leakage"]))
+    _print_list(console, "Information leakage", information.in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
     _print_list(console, "Not run", by_reason(report["not_run"]))
     if folder is not None:
