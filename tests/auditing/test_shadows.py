@@ -55,6 +55,7 @@ def test_the_attacks_on_shadow_models_run_and_say_how_many_models_they_rest_on(a
     assert data["cost"]["models"] == 17
     assert data["trials"]["models"] == 16
     assert data["trials"]["recipe"] == "RandomForestClassifier"
+    assert data["trials"]["threads"] == data["cost"]["threads"] == 1
     assert data["trials"]["members"] == 400
     assert json.loads((folder / "trials" / "manifest.json").read_text())["models"][3]["number"] == 3
     for name in ON_SHADOWS:

@@ -221,7 +221,7 @@ def make_report(level: str = "leaks") -> dict[str, Any]:
              "reason": "Saved predictions cannot be asked about noisy copies of the records."},
         ],
         "verdict": verdict(level),
-        "cost": {"models": 1, "seconds": 12.3},
+        "cost": {"models": 1, "seconds": 12.3, "threads": 1},
     }  # fmt: skip
 
 
@@ -350,7 +350,7 @@ def make_full_report() -> dict[str, Any]:
     full["leakage"] = make_leakage()
     full["controls"][0]["passed"] = False
     full["trials"] = {
-        "recipe": "forest", "models": 4, "members": 1987,
+        "recipe": "forest", "models": 4, "members": 1987, "threads": 1,
         "experiment": {
             "models": 4, "splits": 2, "advantages": [0.2, 0.25, 0.3, 0.31],
             "mean": interval(0.265, 0.05, -1, 1), "median": 0.275, "q1": 0.2375, "q3": 0.3025,

@@ -40,6 +40,10 @@ from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
 from leakscope.trials import Trials
 
+# In which models are asked and attacks run: small work, which more threads than cores make crawl,
+# and sums in the same order everywhere.
+THREADS = 1
+
 # Why leakage is not measured on one model alone.
 NO_SHADOWS = "It is measured on shadow models, and there are none; give --shadows 16 (shadows=16)."
 
@@ -105,6 +109,7 @@ def run_audit(
         "cost": {
             "models": 1 if found.trials is None else 1 + len(found.trials),
             "seconds": round(time.monotonic() - started, 3),
+            "threads": THREADS,
         },
     }
     return Report(report, _table(subject, found, verdict))
@@ -125,7 +130,7 @@ def _attacked(
         trials = train_shadows(
             shadowing, subject.model, records, dealing, attacks, seed=seed, progress=progress
         )
-    with threadpool_limits(limits=1):  # small work: more threads than cores make it crawl
+    with threadpool_limits(limits=THREADS):
         battery = run_battery(
             subject.model,
             records,

@@ -176,5 +176,7 @@ def describe_trials(
         "recipe": shadowing.recipe.name,
         "models": len(trials),
         "members": round(float(trials.membership.sum(axis=1).mean())),
+        # The same seed gives the same network for the same number of threads.
+        "threads": getattr(shadowing.recipe, "threads", 1),
         "experiment": experiment,
     }
