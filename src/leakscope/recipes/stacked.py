@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from leakscope.networks.stacking import Layer
+    from leakscope.networks.stages import Loop, Stage
     from leakscope.networks.training import Beginning, Hooks, Training
 
 # Parameters in a stack, at most: with their gradients and an optimizer's two averages 64 MB. Larger
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 MOST_PARAMETERS = 1 << 22
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Begun:
     """A network with its first weights, and what it will be trained on.
 
     records, reference, validation: positions in the table. order, weights, draws: the random
     streams of the order of its records, of its weights and then its dropout, and of its hooks.
+    fresh: makes another network of the same factory, with weights of its own.
     """
 
     module: nn.Module
@@ -39,6 +41,7 @@ class Begun:
     order: torch.Generator
     weights: torch.Generator
     draws: torch.Generator
+    fresh: Callable[[], nn.Module]
 
 
 def models_at_once(factory: Callable[[Any, int], nn.Module], most: int) -> int:
@@ -82,21 +85,36 @@ def train_alone(
     table: Table,
     settings: Training,
     hooks: Hooks | Callable[[Beginning], Hooks] | None,
+    course: Callable[[Stage], None] | None = None,
+    loop: Loop | None = None,
 ) -> None:
-    """Train one network in place."""
-    from leakscope.networks.seeding import drawing_from
-    from leakscope.networks.training import Beginning, train
+    """Train one network, in place unless its course puts another in its place."""
+    from leakscope.networks.stages import Stage, plainly
+    from leakscope.networks.training import Beginning, Hooks, train
 
     def rows(index: Tensor) -> tuple[Tensor, Tensor]:
         return table.X[index], table.y[index]
 
     X, y = rows(one.records)
+    reference = rows(one.reference) if len(one.reference) else None
     if callable(hooks):
-        reference = rows(one.reference) if len(one.reference) else None
         hooks = hooks(Beginning(one.module, X, y, reference, one.draws))
-    validation = None if one.validation is None else rows(one.validation)
-    with drawing_from(one.weights):
-        train(one.module, X, y, settings, order=one.order, validation=validation, hooks=hooks)
+    stage = Stage(
+        module=one.module,
+        X=X,
+        y=y,
+        reference=reference,
+        validation=None if one.validation is None else rows(one.validation),
+        settings=settings,
+        hooks=hooks or Hooks(),
+        order=one.order,
+        weights=one.weights,
+        random=one.draws,
+        fresh=one.fresh,
+        loop=loop or train,
+    )
+    (course or plainly)(stage)
+    one.module = stage.module
 
 
 def train_stack(

@@ -26,6 +26,7 @@ from leakscope.records import Records
 if TYPE_CHECKING:
     from torch import nn
 
+    from leakscope.networks.stages import Loop, Stage
     from leakscope.networks.training import Beginning, Hooks, Training
 
 DTYPES = ("float32", "float64")
@@ -56,6 +57,8 @@ class TorchRecipe(Recipe):
     the same seed gives the same weights for the same number. stack: how many plain networks (linear
     layers, tanh, ReLU, dropout) are trained at once at most; they differ by rounding from those
     trained alone.
+
+    For defenses: course and loop, see networks.stages; recipe: the one that a defense has wrapped.
     """
 
     name: str
@@ -76,13 +79,17 @@ class TorchRecipe(Recipe):
     dtype: str = "float32"
     threads: int = 1
     stack: int = 32
+    course: Callable[[Stage], None] | None = None
+    loop: Loop | None = None
+    recipe: Recipe | None = None
     # Here for the fingerprint: what another release of torch trains is another model.
     torch: str = field(default_factory=_torch_version, init=False, repr=False)
 
     @property
     def together(self) -> int:  # type: ignore[override]  # it follows from the factory
         """How many models in a row are trained at once."""
-        if self.stack == 1 or self.hooks is not None or callable(self.loss):
+        special = (self.hooks, self.course, self.loop)
+        if self.stack == 1 or any(one is not None for one in special) or callable(self.loss):
             return 1
         return models_at_once(self.factory, whole_number("stack", self.stack, 1))
 
@@ -108,7 +115,7 @@ class TorchRecipe(Recipe):
             for part, layers in stacks(begun, table, self.together):
                 if layers is None:
                     for one in begun[part]:
-                        train_alone(one, table, settings, self.hooks)
+                        train_alone(one, table, settings, self.hooks, self.course, self.loop)
                 else:
                     train_stack(begun[part], layers, table, settings)
         return [_as_model(one.module, table) for one in begun]
@@ -156,13 +163,12 @@ class TorchRecipe(Recipe):
         if not len(members):
             raise InputError("A row of the roles has no member; give each model a record")
         weights = generator(seed, Purpose.WEIGHTS)
-        with drawing_from(weights):
-            module = self.factory(table.inputs, table.outputs)
-        if not isinstance(module, torch.nn.Module):
-            raise InputError(
-                f"The factory of the recipe {self.name!r} made a {type(module).__name__}; let it "
-                "make a torch module"
-            )
+
+        def fresh() -> nn.Module:
+            with drawing_from(weights):
+                return self._made(table)
+
+        module = fresh()
         reference = torch.from_numpy(np.flatnonzero(row == 2))
         validation = reference if self.stop_at_gap is not None and len(reference) else None
         if self.validation:
@@ -170,8 +176,19 @@ class TorchRecipe(Recipe):
             held_out = self._held_out(len(members))
             validation, members = members[drawn[:held_out]], members[drawn[held_out:]]
         order, draws = generator(seed, Purpose.ORDER), generator(seed, Purpose.HOOKS)
-        module = module.to(getattr(torch, self.dtype))
-        return Begun(module, members, reference, validation, order, weights, draws)
+        return Begun(module, members, reference, validation, order, weights, draws, fresh)
+
+    def _made(self, table: Table) -> nn.Module:
+        """A module of the factory, of the recipe's precision."""
+        import torch
+
+        module = self.factory(table.inputs, table.outputs)
+        if not isinstance(module, torch.nn.Module):
+            raise InputError(
+                f"The factory of the recipe {self.name!r} made a {type(module).__name__}; let it "
+                "make a torch module"
+            )
+        return module.to(getattr(torch, self.dtype))
 
     def _held_out(self, members: int) -> int:
         """How many of a model's records it is not trained on."""
