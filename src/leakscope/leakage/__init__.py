@@ -18,6 +18,13 @@ from leakscope.leakage.bounds import (
     success_bound,
 )
 from leakscope.leakage.divergence import knn_divergence
+from leakscope.leakage.gain import (
+    Gain,
+    accuracy_range,
+    jensen_shannon,
+    optimal_gain,
+    output_gain,
+)
 from leakscope.leakage.gaussian import expected_by_chance, parameter_leakage
 from leakscope.leakage.mechanism import (
     classical_sigma,
@@ -41,12 +48,14 @@ from leakscope.metrics.likelihood_ratio import (
 )
 
 __all__ = [
+    "Gain",
     "GroupLeakage",
     "Integral",
     "Leakage",
     "Null",
     "OutputLeakage",
     "Sensitivity",
+    "accuracy_range",
     "advantage_bound",
     "advantage_bound_of_information",
     "classical_sigma",
@@ -58,6 +67,7 @@ __all__ = [
     "gaussian_sigma",
     "gradient_sensitivity",
     "jeffreys",
+    "jensen_shannon",
     "knn_divergence",
     "large_sample_leakage",
     "largest_order",
@@ -65,6 +75,8 @@ __all__ = [
     "max_divergence",
     "mutual_information",
     "mutual_information_bound",
+    "optimal_gain",
+    "output_gain",
     "output_leakage",
     "parameter_leakage",
     "renyi_divergence",
