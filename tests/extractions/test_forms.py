@@ -84,7 +84,7 @@ def test_the_form_is_measured_to_many_digits(
 ) -> None:
     slope = np.random.default_rng(1).normal(size=d) / 20
     ask = one_form(slope, value, sight, signed)
-    space, point = Subspace.whole(d), np.zeros(d)
+    space, point = Subspace.whole(np.ones(d)), np.zeros(d)
     form = measure(ask, space, point, ask(point[None]), 1, signed, 1.0)
     assert form is not None
     assert form.value == pytest.approx(value, rel=1e-10)
@@ -93,11 +93,33 @@ def test_the_form_is_measured_to_many_digits(
     assert form.step <= sight
 
 
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize(("sight", "last"), [(10.0, 0.25), (10.0, 64.0), (0.01, 1.0)])
+def test_many_directions_are_measured_by_short_steps(
+    sight: float, last: float, signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slope = np.random.default_rng(1).normal(size=50) / 20
+    asked = [0.0]
+
+    def ask(points: np.ndarray) -> Answers:
+        asked.extend(np.linalg.norm(points, axis=1))
+        return one_form(slope, 0.2, sight, signed)(points)
+
+    monkeypatch.setattr(forms, "MANY", 49)
+    space, point = Subspace.whole(np.ones(50)), np.zeros(50)
+    form = measure(ask, space, point, ask(point[None]), 1, signed, last)
+    assert form is not None
+    np.testing.assert_allclose(form.slope, slope, atol=1e-8)
+    # At the most that length, or the shortest of the ladder.
+    assert max(asked) == pytest.approx(max(0.25, last / 32))
+    assert form.step <= min(max(asked), sight)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 def test_signs_are_found_where_the_form_changes_its_own_on_the_way(sign: int) -> None:
     slope = np.array([-0.6, 0.1, 0.3]) * sign
     ask = one_form(slope, 0.5 * sign, np.inf, signed=False)
-    space, point = Subspace.whole(3), np.zeros(3)
+    space, point = Subspace.whole(np.ones(3)), np.zeros(3)
     form = measure(ask, space, point, ask(point[None]), 1, False, 0.5)
     assert form is not None
     assert form.step == 2.0  # along the first direction the change is +0.5 and then −0.7
@@ -108,7 +130,7 @@ def test_a_sign_that_cannot_be_is_ruled_out_at_once() -> None:
     ask = one_form(np.array([0.1, -0.2]), -3.0, np.inf, signed=False)
     first = ask(np.zeros((1, 2)))
     assert np.isinf(logit_changes(first, 1, False)).sum() == 1
-    form = measure(ask, Subspace.whole(2), np.zeros(2), first, 1, False, 0.1)
+    form = measure(ask, Subspace.whole(np.ones(2)), np.zeros(2), first, 1, False, 0.1)
     assert form is not None
     np.testing.assert_allclose([form.value, *form.slope], [-3.0, 0.1, -0.2], atol=1e-10)
 
@@ -119,17 +141,17 @@ def test_a_record_seen_at_the_point_alone_cannot_be_measured(
     monkeypatch.setattr(forms, "TRIES", 6)
     ask = one_form(np.array([0.1, -0.2]), 0.3, 0.0, signed=True)
     first = ask(np.zeros((1, 2)))
-    assert measure(ask, Subspace.whole(2), np.zeros(2), first, 1, True, 1.0) is None
+    assert measure(ask, Subspace.whole(np.ones(2)), np.zeros(2), first, 1, True, 1.0) is None
 
 
 def test_a_record_that_is_not_shown_at_the_point_cannot_be_measured() -> None:
     ask = one_form(np.array([0.1, -0.2]), 0.3, 1.0, signed=True)
     first = ask(np.zeros((1, 2)))
-    assert measure(ask, Subspace.whole(2), np.zeros(2), first, 5, True, 1.0) is None
+    assert measure(ask, Subspace.whole(np.ones(2)), np.zeros(2), first, 5, True, 1.0) is None
 
 
 def test_where_no_direction_is_left_the_value_is_all() -> None:
-    space = Subspace(np.zeros(2), np.empty((0, 2)))
+    space = Subspace(np.zeros(2), np.empty((0, 2)), np.ones(2))
     ask = one_form(np.array([0.1, -0.2]), 0.3, 1.0, signed=True)
     form = measure(ask, space, np.zeros(2), ask(np.zeros((1, 2))), 1, True, 1.0)
     assert form is not None

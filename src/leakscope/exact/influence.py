@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, softmax
 
 from leakscope.errors import InputError
 from leakscope.exact.families import FamilyName
@@ -24,6 +24,7 @@ from leakscope.exact.ordering import (
     influence_of,
     influence_order,
     most_influential,
+    odds_against_others,
     ranks_of,
 )
 from leakscope.exact.screening import Screen
@@ -33,9 +34,11 @@ from leakscope.protocols import Floats, Indices, Labels
 
 Method = Literal["exact", "one-step-newton", "koh-liang"]
 Result = TypeVar("Result")
+_Explained = Callable[[Measure, Floats, Labels, int], tuple[Indices, Floats]]
 
 _NUMBERS = 2**18  # changes of logits held at a time, 2 MB in each array of that size
-_WIDE = 512  # features from which on explanations are looked for in single precision first
+_WIDE = 512  # features from which on records are left out before products in double precision
+_FEW = 8  # one record in so many is few enough for these to be compared alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class LeaveOneOut:
         """The same in parts that fit into memory: which queries, and their influences (r, n)."""
         chosen = self._measure(measure)
         queries, labels = self._labelled_queries(X, y)
-        for rows in self._chunks(len(queries)):
+        for rows in _chunks(len(queries), self._width):
             values = influence_of(chosen, *self._changes(queries[rows], labels[rows]))
             yield rows, values if signed else np.abs(values)
 
@@ -127,15 +130,11 @@ class LeaveOneOut:
         whole_number("k", k, 1, len(self))
         chosen = self._measure(measure)
         queries, labels = self._labelled_queries(X, y)
-
-        def explained(rows: slice) -> tuple[Indices, Floats]:
-            if self._screen is not None and 2 * k < len(self):
-                return self._screened(chosen, queries[rows], labels[rows], k)
-            base, changes = self._changes(queries[rows], labels[rows])
-            indices = most_influential(chosen, base, changes, k)
-            return indices, influence_of(chosen, base, np.take_along_axis(changes, indices, 1))
-
-        parts = _each(explained, self._chunks(len(queries)))
+        explained, width = self._way(queries, k)
+        parts = _each(
+            lambda rows: explained(chosen, queries[rows], labels[rows], k),
+            _chunks(len(queries), width),
+        )
         indices = [np.empty((0, k), dtype=np.intp), *(part[0] for part in parts)]
         return np.concatenate(indices), np.concatenate([np.empty((0, k)), *(p[1] for p in parts)])
 
@@ -153,7 +152,7 @@ class LeaveOneOut:
             base, changes = self._changes(queries[rows], labels[rows])
             return ranks_of(influence_order(chosen, base, changes), changes, numbers[rows])
 
-        return np.concatenate(_each(ranked, self._chunks(len(self))))
+        return np.concatenate(_each(ranked, _chunks(len(self), self._width)))
 
     @cached_property
     def _distinct(self) -> tuple[Indices, Indices]:
@@ -176,10 +175,40 @@ class LeaveOneOut:
         wide = self.family == "binomial" and weights.shape[1] >= _WIDE
         return Screen.of(weights, intercepts) if wide and len(weights) == len(self) else None
 
-    def _screened(
+    def _way(self, queries: Floats, k: int) -> tuple[_Explained, int]:
+        """How these queries (q, d) are best explained, and the changes that takes for each."""
+        if self._screen is None or 2 * k >= len(self) or not len(queries):
+            return self._explained, self._width
+        few = self._screen.candidates(queries, k)
+        if _FEW * len(few) > len(self):
+            return self._screened, self._width
+        return partial(self._among, few), len(few)
+
+    def _explained(
         self, measure: Measure, queries: Floats, labels: Labels, k: int
     ) -> tuple[Indices, Floats]:
         """The k most influential records of each query (q, d) and their influence, both (q, k)."""
+        base, changes = self._changes(queries, labels)
+        indices = most_influential(measure, base, changes, k)
+        return indices, influence_of(measure, base, np.take_along_axis(changes, indices, 1))
+
+    def _among(
+        self, records: Indices, measure: Measure, queries: Floats, labels: Labels, k: int
+    ) -> tuple[Indices, Floats]:
+        """The same for two classes, where they are known to be among these records (c,)."""
+        weights, intercepts = self._moves
+        signs = np.where(labels == 1, 1.0, -1.0)[:, None]
+        # One product for the model and the records: reading the queries is what takes time.
+        moved = queries @ np.vstack([self.theta[:-1], weights[records]]).T
+        base = signs * (moved[:, :1] + self.theta[-1])
+        changes = signs * (moved[:, 1:] + intercepts[records])
+        places = most_influential(measure, base, changes, k)
+        return records[places], influence_of(measure, base, np.take_along_axis(changes, places, 1))
+
+    def _screened(
+        self, measure: Measure, queries: Floats, labels: Labels, k: int
+    ) -> tuple[Indices, Floats]:
+        """The same, looked for in single precision first."""
         assert self._screen is not None
         rows, records = self._screen.pairs(queries, k)
         signs = np.where(labels == 1, 1.0, -1.0)
@@ -193,7 +222,11 @@ class LeaveOneOut:
         return records[first], values[first]
 
     def _queries(self, X: ArrayLike) -> Floats:
-        return feature_matrix(X, self.theta.shape[-1] - 1)
+        """Queries (q, d) as finite numbers, and no copy of what is that already: it is large."""
+        width = self.theta.shape[-1] - 1
+        if not isinstance(X, np.ndarray) or X.dtype != np.float64 or X.shape[1:] != (width,):
+            return feature_matrix(X, width)
+        return X if np.isfinite(X).all() else feature_matrix(X, width)
 
     def _logits(self, queries: Floats) -> Floats:
         """(q, C), one column for two classes and for numbers."""
@@ -230,9 +263,10 @@ class LeaveOneOut:
         one_of("measure", measure or "probability", ["probability", "log-loss"])
         return "log-loss" if measure == "log-loss" else "probability"
 
-    def _chunks(self, size: int) -> list[slice]:
-        step = max(1, _NUMBERS // self.theta_without[..., 0].size)
-        return [slice(start, start + step) for start in range(0, size, step)]
+    @property
+    def _width(self) -> int:
+        """The changes of logits of one query."""
+        return int(self.theta_without[..., 0].size)
 
     def _changes(self, queries: Floats, labels: Labels) -> tuple[Floats, Floats]:
         """The log-odds of the labels, (r, 1), and their change without each record, (r, n).
@@ -255,9 +289,7 @@ class LeaveOneOut:
             signs = np.where(labels == 1, 1.0, -1.0)[:, None]
             moved *= signs
             return signs * logits, moved
-        return _odds_against_others(
-            logits, moved.reshape(len(queries), -1, logits.shape[1]), labels
-        )
+        return odds_against_others(logits, moved.reshape(len(queries), -1, logits.shape[1]), labels)
 
 
 def _likeliest(logits: Floats) -> Indices:
@@ -268,23 +300,10 @@ def _likeliest(logits: Floats) -> Indices:
     return best
 
 
-def _odds_against_others(logits: Floats, moved: Floats, labels: Labels) -> tuple[Floats, Floats]:
-    """Log-odds (r, 1) of each label against all others, and their changes (r, n).
-
-    logits (r, C), and what is added to them without each record, (r, n, C).
-    """
-    rows = np.arange(len(logits))
-    others = logits - logits[rows, labels][:, None]
-    others[rows, labels] = -np.inf
-    base = -logsumexp(others, axis=1)[:, None]
-    moved = moved - moved[rows, :, labels][..., None]
-    shares = softmax(others, axis=1)
-    with np.errstate(over="ignore"):
-        total = np.einsum("rc,rnc->rn", shares, np.expm1(moved))
-    changes = -np.log1p(np.where(np.abs(total) < 0.5, total, 0.0))
-    far = np.nonzero(~(np.abs(total) < 0.5))
-    changes[far] = -logsumexp((others + base)[far[0]] + moved[far], axis=1)
-    return base, changes
+def _chunks(size: int, width: int) -> list[slice]:
+    """Slices of so many queries, each of so many changes of logits, that fit into memory."""
+    step = max(1, _NUMBERS // width)
+    return [slice(start, start + step) for start in range(0, size, step)]
 
 
 def _each(work: Callable[[slice], Result], chunks: list[slice]) -> list[Result]:

@@ -18,13 +18,32 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp, softmax
 
-from leakscope.protocols import Floats, Indices
+from leakscope.protocols import Floats, Indices, Labels
 
 Measure = Literal["probability", "log-loss", "squared-error"]
 
 _FAR = 600.0  # log-odds beyond which influences are not compared as they are: e^−708 is the least
+
+
+def odds_against_others(logits: Floats, moved: Floats, labels: Labels) -> tuple[Floats, Floats]:
+    """Log-odds (r, 1) of each label against all others, and their changes (r, n).
+
+    logits (r, C), and what is added to them without each record, (r, n, C).
+    """
+    rows = np.arange(len(logits))
+    others = logits - logits[rows, labels][:, None]
+    others[rows, labels] = -np.inf
+    base = -logsumexp(others, axis=1)[:, None]
+    moved = moved - moved[rows, :, labels][..., None]
+    shares = softmax(others, axis=1)
+    with np.errstate(over="ignore"):
+        total = np.einsum("rc,rnc->rn", shares, np.expm1(moved))
+    changes = -np.log1p(np.where(np.abs(total) < 0.5, total, 0.0))
+    far = np.nonzero(~(np.abs(total) < 0.5))
+    changes[far] = -logsumexp((others + base)[far[0]] + moved[far], axis=1)
+    return base, changes
 
 
 def influence_of(measure: Measure, base: Floats, changes: Floats) -> Floats:

@@ -23,15 +23,19 @@ from leakscope.protocols import Answers, Floats
 
 # Predictions nearer to 0 or 1 have lost the digits that the change is read from.
 SURE = 1e-4
-# Steps are tried from the largest: what is read from a long step is more exact.
+# Steps are tried from the longest: what is read from a long step is more exact.
 LADDER = 4.0 * 0.5 ** np.arange(8)
+# Where there are more directions than so many, no step is longer than a part of what is usual for a
+# feature: the record stays in view in nearly all of them, which saves more queries than digits.
+MANY = 256
+LONGEST = 0.25
 # A step is taken for all directions if it keeps the record in view for so many of a few.
 SCOUTS = 6
 KEPT = 0.9
 # How often directions that lost the record are asked again, with the step turned or shortened.
 TRIES = 40
 
-# Answers to queries, which stand in scaled coordinates.
+# Answers to queries (q, d).
 Ask = Callable[[Floats], Answers]
 
 
@@ -137,32 +141,36 @@ class _Seen:
         parts = np.array_split(np.arange(len(steps)), -(-len(steps) // PART))
         changes, logits = [], []
         for part in parts:
-            points = self.space.basis[directions[part]]  # a copy, and the only one: it is large
-            points *= steps[part, None]
-            points += self.point
-            answers = self.ask(points)
+            answers = self._at(directions[part], steps[part])
             ends = logit_changes(answers, self.record, self.signed)
             f = probability_of_one(answers)
             logits.append(logit(np.clip(f, SURE, 1 - SURE)))
             if self.signed:
                 changes.append(ends[:, None])
                 continue
-            half = logit_changes(self.ask((self.point + points) / 2), self.record, self.signed)
+            halfway = self._at(directions[part], steps[part] / 2)
+            half = logit_changes(halfway, self.record, self.signed)
             changes.append(np.stack([ends, half], axis=1))
         return np.concatenate(changes, axis=2), np.concatenate(logits)
+
+    def _at(self, directions: NDArray[np.intp], steps: Floats) -> Answers:
+        return self.ask(self.space.queries_along(self.point, directions, steps))
 
 
 def _scouted(seen: _Seen, dimension: int, step: float) -> float:
     """The longest step of the ladder at which nearly all of a few directions show the record."""
     few = np.linspace(0, dimension - 1, min(SCOUTS, dimension)).round().astype(np.intp)
+    ladder = step * LADDER
     if dimension <= 4 * SCOUTS:
-        return step * float(LADDER[0])
-    directions, lengths = np.tile(few, len(LADDER)), np.repeat(step * LADDER, len(few))
+        return float(ladder[0])
+    if dimension > MANY:
+        ladder = ladder[ladder <= max(LONGEST, ladder[-1])]
+    directions, lengths = np.tile(few, len(ladder)), np.repeat(ladder, len(few))
     changes, _ = seen.along(directions, lengths)
-    kept = np.isfinite(changes[:, 0]).any(axis=0).reshape(len(LADDER), len(few))
+    kept = np.isfinite(changes[:, 0]).any(axis=0).reshape(len(ladder), len(few))
     share = kept.mean(axis=1)
     good = np.flatnonzero(share >= KEPT)
-    return step * float(LADDER[good[0] if len(good) else -1])
+    return float(ladder[good[0] if len(good) else -1])
 
 
 def _affine_signs(value: Floats, changes: Floats) -> tuple[float, Floats]:

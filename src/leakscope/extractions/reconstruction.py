@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.special import logit
+from threadpoolctl import threadpool_limits
 
 from leakscope.errors import OracleBudgetError
 from leakscope.extractions.disclosure import Disclosure
@@ -65,9 +66,11 @@ class Reconstruction(Extraction):
         session = Session(oracle)
         passes = list[_Pass]()
         try:
-            for rng in np.random.default_rng(self.seed).spawn(1 + self.restarts):
-                passes.append(_Pass(session, rng))
-                passes[-1].run()
+            # Products with one vector after another: threads would wait for one another.
+            with threadpool_limits(limits=1, user_api="blas"):
+                for rng in np.random.default_rng(self.seed).spawn(1 + self.restarts):
+                    passes.append(_Pass(session, rng))
+                    passes[-1].run()
         except OracleBudgetError:
             passes[-1].finish(SPENT)
         told = oracle.show != "records" and all(one.measures for one in passes)
@@ -118,7 +121,7 @@ class _Pass:
         if not self.measures:
             self._search()
             return
-        space, step, failures = Subspace.whole(len(self._scale)), 1.0, 0
+        space, step, failures = Subspace.whole(self._scale), 1.0, 0
         why = ""
         while failures < PATIENCE:
             record = next((one for one in self._shown if one not in self.removed), None)
@@ -135,7 +138,7 @@ class _Pass:
                     self.stopped = CONSTANT
                     return
                 self.removed.add(record)
-                space = space.cut(self._point, form.slope, form.value)
+                space.cut(self._point, form.slope, form.value)
             # Far out a record moves the logit by so much that only a sure model shows all of it.
             self._draw(space, 1.0 + failures)
         self.finish(why)
@@ -168,10 +171,10 @@ class _Pass:
         # One answer of k > 1 records shows more that is new than another.
         draws = 1 if self.session.oracle.k == 1 else DRAWS
         noise = SPREAD * self.rng.normal(size=(draws, space.dimension))
-        points = space.nearest(centre) + noise @ space.basis
         aims = largest * self.rng.uniform(-1, 1, size=draws)
-        rises = aims - (self._logit + (points - self._point) @ self._gradient)
-        points = space.towards(points, self._gradient, rises)
+        values = aims - self._logit + self._point @ self._gradient
+        coordinates = space.towards(space.nearest(centre) + noise, self._gradient, values)
+        points = space.points(coordinates)
         answers = self._ask(points)
         new = [len(set(shown) - self.found - {-1}) for shown in answers.shown.tolist()]
         best = int(np.argmax(new))
@@ -179,12 +182,12 @@ class _Pass:
 
     def _measured(self, space: Subspace, record: int, step: float) -> Form | None:
         signed = self.session.oracle.show == "signed"
-        return measure(self._ask, space, self._point, self._answers, record, signed, step)
+        return measure(self.session.ask, space, self._point, self._answers, record, signed, step)
 
     def _search(self) -> None:
         """Without values: points are drawn from all there are, until they show nothing new."""
         self._learn_gradient()
-        space, stale = Subspace.whole(len(self._scale)), 0
+        space, stale = Subspace.whole(self._scale), 0
         while stale < STALE:
             before = len(self.found)
             self._keep()
