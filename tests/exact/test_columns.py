@@ -8,6 +8,7 @@ from leakscope.exact.columns import LeftOut
 from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
+from leakscope.exact.remainders import Remainders
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -89,18 +90,44 @@ def test_single_precision_leads_near_enough_to_save_exact_steps(
         away = alone.model - left_out.full.model
         off = np.linalg.norm(changes[..., column] - away) / np.linalg.norm(away)
         assert 0 < off < 1e-5
-    rounds, gradients = list[int](), LeftOut._gradients
+    rounds, gradients = list[int](), Regression.gradients
 
-    def counted(self: LeftOut, models: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        rounds.append(len(columns))
-        return gradients(self, models, columns)
+    def counted(self: Regression, models: np.ndarray, *given: np.ndarray) -> np.ndarray:
+        rounds.append(models.shape[2])
+        return gradients(self, models, *given)
 
-    monkeypatch.setattr(LeftOut, "_gradients", counted)
+    monkeypatch.setattr(Regression, "gradients", counted)
     assert left_out.solve_frozen()[1].all()
     few = sum(rounds)
-    monkeypatch.setattr(Regression, "remainders", lambda self, z, u, r: np.full_like(u, np.nan))
+    monkeypatch.setattr(Remainders, "of", lambda self, u, r: np.full(u.shape, np.nan, np.float32))
     assert left_out.solve_frozen()[1].all()
     assert 2 * few < sum(rounds) - few
+
+
+@pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case[0].name)
+def test_what_is_found_is_below_the_tolerance_of_the_decrement(
+    case: tuple[Family, np.ndarray],
+) -> None:
+    regression, full = solved(*case, l2=1e-2)
+    left_out = LeftOut.of(regression, full, np.arange(40))
+    models, found = left_out.solve_frozen()
+    assert found.all()
+    for record in range(40):
+        gradient = regression.gradients(models[..., [record]], without(record)).ravel()
+        curvature = regression.hessian(models[..., record], without(record))
+        decrement = np.sqrt(gradient @ np.linalg.solve(curvature, gradient))
+        assert decrement < full.tolerance == 1e-10
+
+
+def test_a_record_of_no_weight_is_found_where_it_is() -> None:
+    """Its decrements are all zero: no rate can be told from them, and none is needed."""
+    weights = without(17)
+    regression = Regression.of(CASES[0][0], X, CASES[0][1], weights, 0.5)
+    full = minimum(regression, weights)
+    assert full is not None
+    models, found = LeftOut.of(regression, full, RECORDS).solve_frozen()
+    assert found.all()
+    np.testing.assert_allclose(models[..., 3], full.model, atol=1e-12)
 
 
 @pytest.mark.parametrize("answer", [np.nan, 1e3])
@@ -108,7 +135,7 @@ def test_what_single_precision_gets_wrong_costs_steps_and_nothing_else(
     left_out: LeftOut, answer: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected, _ = left_out.solve_frozen()
-    monkeypatch.setattr(Regression, "remainders", lambda self, z, u, r: np.full_like(u, answer))
+    monkeypatch.setattr(Remainders, "of", lambda self, u, r: np.full(u.shape, answer, np.float32))
     models, found = left_out.solve_frozen()
     assert found.all()
     np.testing.assert_allclose(models, expected, atol=1e-9)

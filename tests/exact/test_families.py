@@ -39,8 +39,10 @@ def test_residuals_and_curvatures_are_derivatives_of_the_loss(
 ) -> None:
     family, targets = case
     logits = np.random.default_rng(0).normal(size=(4, len(family.basis)))
-    first = family.residuals(logits[..., None].copy(), targets)[..., 0]
-    np.testing.assert_allclose(first, numeric(family, logits, targets, 1), atol=1e-7)
+    weights = np.array([1.0, 0.5, 2.0, 0.0])
+    first = family.residuals(logits[..., None].copy(), targets, weights)[..., 0]
+    expected = weights[:, None] * numeric(family, logits, targets, 1)
+    np.testing.assert_allclose(first, expected, atol=1e-7)
     second = family.basis.T @ numeric(family, logits, targets, 2) @ family.basis
     np.testing.assert_allclose(family.curvatures(logits), second, atol=1e-6)
     largest = np.linalg.eigvalsh(family.curvatures(0 * logits))
@@ -61,27 +63,27 @@ def test_the_basis_is_orthonormal_and_leaves_out_what_changes_nothing(
 def test_residuals_of_several_models_are_those_of_each(case: tuple[Family, np.ndarray]) -> None:
     family, targets = case
     logits = np.random.default_rng(1).normal(size=(4, len(family.basis), 3))
-    together = family.residuals(logits.copy(), targets)
+    together = family.residuals(logits.copy(), targets, np.ones(4))
     for model in range(3):
-        alone = family.residuals(logits[..., [model]].copy(), targets)
+        alone = family.residuals(logits[..., [model]].copy(), targets, np.ones(4))
         np.testing.assert_allclose(together[..., [model]], alone, atol=1e-15)
 
 
 def test_a_sure_prediction_keeps_the_digits_of_its_error() -> None:
     sure = np.array([[40.0]])
-    one = np.array([1])
+    one, weight = np.array([1]), np.ones(1)
     assert Binomial().losses(sure, one)[0] == pytest.approx(-log_expit(40.0), rel=1e-14)
-    assert Binomial().residuals(sure[..., None].copy(), one).item() == pytest.approx(
+    assert Binomial().residuals(sure[..., None].copy(), one, weight).item() == pytest.approx(
         -expit(-40.0), rel=1e-14
     )
-    assert Binomial().residuals(np.array([[[-800.0]]]), one).item() == -1.0
-    assert Binomial().residuals(np.array([[[800.0]]]), one).item() == 0.0
+    assert Binomial().residuals(np.array([[[-800.0]]]), one, weight).item() == -1.0
+    assert Binomial().residuals(np.array([[[800.0]]]), one, weight).item() == 0.0
     assert Binomial().curvatures(sure).item() == pytest.approx(np.exp(-40.0), rel=1e-14)
     logits, shares = np.array([[0.0, 40.0, 1.0]]), softmax([0.0, 40.0, 1.0])
     family, others = Multinomial(3), shares[0] + shares[2]
     assert family.losses(logits, one)[0] == pytest.approx(others, rel=1e-14)
     np.testing.assert_allclose(
-        family.residuals(logits[..., None].copy(), one)[0, :, 0],
+        family.residuals(logits[..., None].copy(), one, weight)[0, :, 0],
         [shares[0], -others, shares[2]],
         rtol=1e-14,
     )
@@ -95,8 +97,9 @@ def remainders_by_hand(
     family: Family, logits: np.ndarray, changes: np.ndarray, targets: np.ndarray
 ) -> np.ndarray:
     """Residuals after the change less those before and the slope times the change, (b, C)."""
-    after = family.residuals((logits + changes)[..., None], targets)[..., 0]
-    before = family.residuals(logits[..., None].copy(), targets)[..., 0]
+    weights = np.ones(len(logits))
+    after = family.residuals((logits + changes)[..., None], targets, weights)[..., 0]
+    before = family.residuals(logits[..., None].copy(), targets, weights)[..., 0]
     slopes = family.basis @ family.curvatures(logits) @ family.basis.T
     return after - before - np.einsum("bcd,bd->bc", slopes, changes)
 
@@ -110,7 +113,10 @@ def test_remainders_are_what_is_left_beyond_first_order(
     logits, changes = rng.normal(size=(2, 4, len(family.basis))) * [[[3.0]], [[size]]]
     changes = changes.astype(np.float32)
     expected = remainders_by_hand(family, logits, changes.astype(np.float64), targets)
-    found = family.remainders(logits, changes[..., None].copy())[..., 0]
+    known, scales = family.expansion(logits)
+    spare = np.empty((3, *changes.shape, 1), dtype=np.float32)
+    found = family.remainders(known, changes[..., None].copy(), spare)[..., 0]
+    found *= scales[:, None]
     assert found.dtype == np.float32
     # For several classes, differences of e^u and 1 + u lose some of the digits.
     lost = 1e-7 * size if len(family.basis) > 1 else 0.0
@@ -122,11 +128,15 @@ def test_remainders_are_what_is_left_beyond_first_order(
 def test_the_remainder_of_a_small_change_keeps_its_digits() -> None:
     """It is −σ′(z) tanh(z/2) u²/2 to second order, and a difference would have none left."""
     z, u = 1.5, 1e-5
-    found = Binomial().remainders(np.array([[z]]), np.full((1, 1, 1), u, dtype=np.float32)).item()
+    known, scales = Binomial().expansion(np.array([[z]]))
+    changes, spare = np.full((1, 1, 1), u, np.float32), np.empty((3, 1, 1, 1), np.float32)
+    found = float(Binomial().remainders(known, changes, spare).item() * scales[0])
     slope = expit(z) * expit(-z)
     assert found == pytest.approx(-slope * np.tanh(z / 2) * u**2 / 2, rel=1e-4)
 
 
 def test_a_change_beyond_single_precision_has_no_remainder_and_no_warning() -> None:
     changes = np.array([[[200.0], [0.0], [0.0]]], dtype=np.float32)
-    assert np.isnan(Multinomial(3).remainders(np.zeros((1, 3)), changes)).any()
+    known, _ = Multinomial(3).expansion(np.zeros((1, 3)))
+    spare = np.empty((3, 1, 3, 1), dtype=np.float32)
+    assert np.isnan(Multinomial(3).remainders(known, changes, spare)).any()

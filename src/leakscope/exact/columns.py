@@ -8,50 +8,86 @@ identity, Sherman and Morrison's for K = 1, turns H⁻¹ into H_j⁻¹.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.exact.newton import Minimum, least_sharpness
-from leakscope.exact.penalized import Regression
+from leakscope.exact.penalized import Number, Regression
+from leakscope.exact.remainders import Remainders
 from leakscope.protocols import Bools, Floats, Indices
 
 _ROUNDS = 100
 _SLOW, _PATIENCE = 0.7, 2  # a column whose decrement shrinks less than this, twice, is given up
 _CAUTION = 10.0  # times what a decrement is expected to be
-_SINGLE = 1e-6  # of the first step, below which steps in single precision lead nowhere
+_NEAR = 20.0  # a round in single precision costs half of the exact one that it may save
+_SINGLE = 1e-6  # of the first remainder, below which single precision knows nothing of the others
 _DETERMINED = 1e-10  # a record whose removal leaves less of the curvature has a direction alone
+
+
+@dataclass(frozen=True, eq=False)
+class Curvatures(Generic[Number]):
+    """H_j⁻¹ for each of m records.
+
+    inverse (D·K, D·K): H⁻¹; solved (D, K, K, m): H⁻¹U; inner (K, K, m): what Woodbury's identity
+    multiplies.
+    """
+
+    inverse: NDArray[Number]
+    solved: NDArray[Number]
+    inner: NDArray[Number]
+
+    def of(self, columns: Indices) -> Curvatures[Number]:
+        """Those of some of the records."""
+        return Curvatures(self.inverse, self.solved[..., columns], self.inner[..., columns])
+
+    def single(self) -> Curvatures[np.float32]:
+        """The same in single precision."""
+        parts = (self.inverse, self.solved, self.inner)
+        return Curvatures(*(part.astype(np.float32) for part in parts))
+
+    def steps(self, gradients: NDArray[Number]) -> tuple[NDArray[Number], NDArray[Number]]:
+        """H_j⁻¹ times the gradient of each column (D, K, m), and the decrements (m,)."""
+        flat = gradients.reshape(len(self.inverse), -1)
+        steps = self.corrected((self.inverse @ flat).reshape(gradients.shape), gradients)
+        return steps, np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0))
+
+    def corrected(self, steps: NDArray[Number], gradients: NDArray[Number]) -> NDArray[Number]:
+        """H_j⁻¹ times the gradients from H⁻¹ times them, over it."""
+        along = np.einsum("dklm,dkm->lm", self.solved, gradients)
+        along = np.einsum("klm,lm->km", self.inner, along)
+        steps += np.einsum("dklm,lm->dkm", self.solved, along)
+        return steps
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOut:
     """The curvature at the optimum of all records without each of m of them.
 
-    records (m,); rows (m, D): their features; solved (D, K, m, K): H⁻¹U; inner (m, K, K): what
-    Woodbury's identity multiplies; kept (m,): the share of the curvature that is left in the
-    direction that loses most.
+    records (m,); kept (m,): the share of the curvature that is left in the direction that loses
+    most.
     """
 
     regression: Regression
     full: Minimum
     records: Indices
-    rows: Floats
-    solved: Floats
-    inner: Floats
+    curvatures: Curvatures[np.float64]
     kept: Floats
 
     @classmethod
     def of(cls, regression: Regression, full: Minimum, records: Indices) -> LeftOut:
         """Prepare to leave out these records, one each."""
-        rows = regression.design[records]
+        rows = np.ascontiguousarray(regression.design[records].T)
         unit = np.eye(regression.basis.shape[1])
-        solved = full.solve(np.einsum("md,kl->dkml", rows, unit))
-        curvatures = regression.own_curvatures(full.model, records)
-        leverages = curvatures @ np.einsum("md,dkml->mkl", rows, solved)
+        solved = full.solve(np.einsum("dm,kl->dklm", rows, unit))
+        own = regression.own_curvatures(full.model, records)
+        leverages = own @ np.einsum("dm,dklm->mkl", rows, solved)
         kept = 1.0 - np.linalg.eigvals(leverages).real.max(axis=1)
         # Where nothing is left there is nothing to correct: such a column is not solved this way.
         safe = np.where((kept > _DETERMINED)[:, None, None], leverages, 0.0)
-        inner = np.asarray(np.linalg.solve(unit - safe, curvatures), dtype=np.float64)
-        return cls(regression, full, records, rows, solved, inner, kept)
+        inner = np.ascontiguousarray(np.linalg.solve(unit - safe, own).transpose(1, 2, 0))
+        return cls(regression, full, records, Curvatures(full.inverse, solved, inner), kept)
 
     @property
     def determined(self) -> Bools:
@@ -64,7 +100,7 @@ class LeftOut:
 
     def one_step(self) -> Floats:
         """H_j⁻¹ times the same: the change of one Newton step, exact for squared errors."""
-        return self._corrected(self.first_order(), slice(None))
+        return self.curvatures.corrected(self.first_order(), self.own_gradients)
 
     @property
     def own_gradients(self) -> Floats:
@@ -77,84 +113,73 @@ class LeftOut:
 
         Newton's steps with the curvature of the optimum of all, from where single precision leads.
         They shrink by about the same factor each time, so that a column is found when the next one,
-        were it to shrink ten times less, is below the tolerance. A column that is not found holds
-        the optimum of all.
+        were it to shrink ten times less than any before, is below the tolerance. A column that is
+        not found holds the optimum of all.
         """
         start = self.full.model[..., None]
-        changes, last = self._nearly()
+        changes, rates = self._nearly()
         models = start + changes
         found = np.zeros(len(self.records), dtype=np.bool_)
         active = np.flatnonzero(~self.determined)
-        last, slow = last[active], np.zeros(len(active), dtype=np.intp)
+        rates, slow = rates[active], np.zeros(len(active), dtype=np.intp)
+        last = np.full(len(active), np.inf)
         for _ in range(_ROUNDS):
             if len(active) == 0:
                 break
-            steps, decrements = self._steps(self._gradients(models[..., active], active), active)
+            gradients = self.regression.gradients(
+                models[..., active], self.regression.weights, self.records[active]
+            )
+            steps, decrements = self.curvatures.of(active).steps(gradients)
             models[..., active] -= steps
-            done = self._below(decrements * np.minimum(last, _CAUTION * decrements), last)
+            rates = np.maximum(rates, decrements / last)
+            done = np.minimum(1.0, _CAUTION * rates) * decrements <= self.full.tolerance
             found[active[done]] = True
             slow += ~(decrements <= _SLOW * last)  # not a number is slow as well
             going = ~done & (slow < _PATIENCE)
-            active, last, slow = active[going], decrements[going], slow[going]
+            active, slow = active[going], slow[going]
+            last, rates = decrements[going], rates[going]
         found[found] = self._certain(models[..., found], found)
         models[..., ~found] = start
         return models, found
 
     def _nearly(self) -> tuple[Floats, Floats]:
-        """Changes of the model of all (D, K, m) that lead near each optimum, and their last size.
+        """Changes of the model of all (D, K, m) that lead near each optimum, and their rates (m,).
 
         The same steps, in terms of the change δ: the gradient without record j is H_j δ, less the
         gradient of its loss, and a remainder of second order. So the first step is exact but for
         the remainder, and each other is the change of the remainder, of which single precision
         knows enough for as long as it shrinks. It is left to the next, exact step to find the
-        column; sizes (m,) are decrements.
+        column. Its rate is the largest factor by which a decrement shrank, 1 where it did not.
         """
-        logits = self.regression.design @ (self.full.model @ self.regression.basis.T)
-        active = np.arange(len(self.records))
-        changes, first = self._steps(self.own_gradients, active)
-        sizes, active = first.copy(), active[~self.determined]
-        here, last = changes[..., active], first[active]
-        before = np.zeros_like(here)
+        remainders = Remainders.around(self.regression, self.full.model)
+        changes, last = self.curvatures.steps(self.own_gradients)
+        curvatures = self.curvatures.single()
+        rates = np.ones(len(self.records))
+        active = np.flatnonzero(~self.determined)
+        here, last = changes[..., active], last[active]
+        before = np.zeros(here.shape, dtype=np.float32)
+        slowest = least = np.zeros(len(active))
         for _ in range(_ROUNDS):
             if len(active) == 0:
                 break
-            now = self.regression.remainders(logits, here, self.records[active])
-            steps, decrements = self._steps(now - before, active)
+            now = remainders.of(here, self.records[active])
+            steps, sizes = curvatures.of(active).steps(now - before)
+            decrements = sizes.astype(np.float64)
+            ahead = here - steps
+            ratios = np.divide(decrements, last, out=np.ones(len(last)), where=last > 0)
+            slowest = np.maximum(slowest, ratios)
+            least = np.maximum(least, _SINGLE * decrements)
             going = decrements <= _SLOW * last
-            steps[..., ~going] = 0.0
-            here -= steps
-            changes[..., active] = here
-            sizes[active[going]] = decrements[going]
-            # Near enough if the next step, an exact one, is expected to be the last: the first two
-            # may shrink twice as much as others do.
-            near = self._below(_CAUTION * decrements * (2 * decrements) ** 2, last**2)
-            near |= decrements <= _SINGLE * first[active]
-            kept = np.flatnonzero(going & ~near)
-            active, last = active[kept], decrements[kept]
-            here, before = here[..., kept], now[..., kept]
-        return changes, sizes
-
-    def _below(self, numerator: Floats, denominator: Floats) -> Bools:
-        """Whether the ratio is at most the tolerance, (m,)."""
-        below: Bools = numerator <= self.full.tolerance * denominator
-        return below
-
-    def _gradients(self, models: Floats, columns: Indices) -> Floats:
-        every = self.regression.gradients(models, self.regression.weights)
-        return every - self.regression.own_gradients(models, self.records[columns])
-
-    def _steps(self, gradients: Floats, columns: Indices) -> tuple[Floats, Floats]:
-        """H_j⁻¹ times one gradient (D, K) for each of these columns, and their decrements."""
-        flat = gradients.reshape(len(self.full.inverse), -1)
-        steps = self._corrected((self.full.inverse @ flat).reshape(gradients.shape), columns)
-        return steps, np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0.0))
-
-    def _corrected(self, steps: Floats, columns: Indices | slice) -> Floats:
-        """H_j⁻¹ times a vector for each of these columns, from H⁻¹ times it (D, K, m), over it."""
-        along = np.einsum("md,dkm->mk", self.rows[columns], steps)
-        along = np.einsum("mkl,ml->mk", self.inner[columns], along)
-        steps += np.einsum("dkml,ml->dkm", self.solved[:, :, columns], along)
-        return steps
+            rates[active[going]] = slowest[going]
+            # Near enough if the next step, an exact one, is expected to be the last.
+            near = _NEAR * slowest**2 * decrements <= self.full.tolerance
+            stays = going & ~near & (decrements > least)
+            left, kept = np.flatnonzero(~stays), np.flatnonzero(stays)
+            ends = np.where(going[left], ahead[..., left], here[..., left])
+            changes[..., active[left]] = ends
+            active, here, before = active[kept], ahead[..., kept], now[..., kept]
+            last, slowest, least = decrements[kept], slowest[kept], least[kept]
+        return changes, rates
 
     def _certain(self, models: Floats, columns: Bools) -> Bools:
         """Whether the curvature is sure not to have vanished on the way to these models, (m,).

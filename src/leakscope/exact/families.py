@@ -8,6 +8,7 @@ that sum to zero: there the penalty is the same sum of squares and the optimum i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -48,19 +49,27 @@ class Family(Protocol):
         """The loss of b records, (b,), from their logits (b, C)."""
         ...
 
-    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
-        """The derivative of the losses by the logits (b, C, m) of m models, written over them."""
+    def residuals(self, logits: Floats, targets: NDArray[Any], weights: Floats) -> Floats:
+        """The derivative of the losses by the logits (b, C, m) of m models, written over them.
+
+        Times weights (b,) of the records.
+        """
         ...
 
     def curvatures(self, logits: Floats) -> Floats:
         """The second derivatives by the free outputs, (b, K, K), from logits (b, C)."""
         ...
 
-    def remainders(self, logits: Floats, changes: Singles) -> Singles:
-        """By how much the residuals change beyond first order, (b, C, m), written over the changes.
+    def expansion(self, logits: Floats) -> tuple[Singles, Singles]:
+        """What is known of logits (n, C) before they change: (n, C, 1), and scales (n,)."""
+        ...
 
-        logits (b, C); changes (b, C, m): of these logits, for m models. What is small is computed
-        without differences of what is large, so that single precision keeps most of its digits.
+    def remainders(self, known: Singles, changes: Singles, spare: Sequence[Singles]) -> Singles:
+        """By how much the residuals change beyond first order, over the scales.
+
+        known (b, C, 1): of the logits. changes (b, C, m): of these logits, for m models; written
+        over. spare: three arrays of that shape to work in. What is small is computed without
+        differences of what is large, so that single precision keeps most of its digits.
         """
         ...
 
@@ -80,37 +89,41 @@ class Binomial:
         signs = 1.0 - 2.0 * targets
         return np.logaddexp(0.0, signs * logits[:, 0])
 
-    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+    def residuals(self, logits: Floats, targets: NDArray[Any], weights: Floats) -> Floats:
         # −t σ(−t·logit) for t = ±1: a probability near 1 would be subtracted from 1 otherwise.
-        signs = (2.0 * targets - 1.0)[:, None, None]
-        logits *= signs
+        signs = 2.0 * targets - 1.0
+        if not targets.all():
+            logits *= signs[:, None, None]
         with np.errstate(over="ignore"):  # e^800 is infinite, and 1/∞ the right answer
             np.exp(logits, out=logits)
         logits += 1.0
-        return np.divide(-signs, logits, out=logits)
+        return np.divide((-signs * weights)[:, None, None], logits, out=logits)
 
     def curvatures(self, logits: Floats) -> Floats:
         odds = np.exp(-np.abs(logits))
         return (odds / (1.0 + odds) ** 2)[..., None]
 
-    def remainders(self, logits: Floats, changes: Singles) -> Singles:
+    def expansion(self, logits: Floats) -> tuple[Singles, Singles]:
+        leanings = np.tanh(logits / 2) / 2
+        slopes = self.curvatures(logits)[:, 0, 0]
+        return leanings.astype(np.float32)[..., None], -slopes.astype(np.float32)
+
+    def remainders(self, known: Singles, changes: Singles, spare: Sequence[Singles]) -> Singles:
         # σ(z + u) − σ(z) = 2σ′ t / (1 + t tanh(z/2)) with t = tanh(u/2), and from its continued
         # fraction t = (u/2) N / (N + M) with N = 1680 + 40u², M = 140u² + u⁴, right to 1e-7 for
         # |u| < 1. The remainder is −σ′ u A / (N + A), A = M + N (u/2) tanh(z/2): nothing cancels.
-        leanings = (np.tanh(logits / 2) / 2).astype(np.float32)[..., None]
-        slopes = self.curvatures(logits).astype(np.float32)
-        above = changes * changes
-        below = 40.0 * above
+        above, below, factor = spare
+        np.multiply(changes, changes, out=above)
+        np.multiply(above, 40.0, out=below)
         below += 1680.0
-        factor = above + 140.0
+        np.add(above, 140.0, out=factor)
         above *= factor
         np.multiply(below, changes, out=factor)
-        factor *= leanings
+        factor *= known
         above += factor
         below += above
         above /= below
         changes *= above
-        changes *= -slopes
         return changes
 
 
@@ -140,8 +153,9 @@ class Multinomial:
         losses: Floats = np.logaddexp(0.0, np.logaddexp.reduce(others, axis=1))
         return losses
 
-    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+    def residuals(self, logits: Floats, targets: NDArray[Any], weights: Floats) -> Floats:
         shares = _softmax(logits)
+        shares *= weights[:, None, None]
         rows = np.arange(len(logits))
         shares[rows, targets] = 0.0
         shares[rows, targets] = -shares.sum(axis=1)
@@ -156,9 +170,13 @@ class Multinomial:
         free: Floats = self.basis.T @ spread @ self.basis
         return free
 
-    def remainders(self, logits: Floats, changes: Singles) -> Singles:
-        # With E = e^u − 1 and means over the shares p: p(z + u) − p(z) = p (E − Ē) / (1 + Ē).
+    def expansion(self, logits: Floats) -> tuple[Singles, Singles]:
         shares = _softmax(logits.copy()).astype(np.float32)[..., None]
+        return shares, np.ones(len(logits), dtype=np.float32)
+
+    def remainders(self, known: Singles, changes: Singles, spare: Sequence[Singles]) -> Singles:
+        # With E = e^u − 1 and means over the shares p: p(z + u) − p(z) = p (E − Ē) / (1 + Ē).
+        shares = known
         with np.errstate(over="ignore", invalid="ignore"):  # a model so far away is not found here
             grown = np.expm1(changes)
             mean = (shares * grown).sum(axis=1, keepdims=True)
@@ -192,13 +210,17 @@ class Gaussian:
         error: Floats = logits[:, 0] - targets
         return error**2 / 2
 
-    def residuals(self, logits: Floats, targets: NDArray[Any]) -> Floats:
+    def residuals(self, logits: Floats, targets: NDArray[Any], weights: Floats) -> Floats:
         logits -= targets[:, None, None]
+        logits *= weights[:, None, None]
         return logits
 
     def curvatures(self, logits: Floats) -> Floats:
         return np.ones((len(logits), 1, 1))
 
-    def remainders(self, logits: Floats, changes: Singles) -> Singles:
+    def expansion(self, logits: Floats) -> tuple[Singles, Singles]:
+        return np.zeros((*logits.shape, 1), np.float32), np.zeros(len(logits), np.float32)
+
+    def remainders(self, known: Singles, changes: Singles, spare: Sequence[Singles]) -> Singles:
         changes[...] = 0.0
         return changes

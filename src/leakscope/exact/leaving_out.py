@@ -27,7 +27,7 @@ from leakscope.exact.threads import over_parts, single_products
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats, Indices, Progress, silent
 
-_COLUMNS = 512  # models moved together: enough for fast products, few enough to be light
+_COLUMNS = 1024  # models moved together: enough for fast products, few enough to be light
 _WIDE = 512  # features from which on one product is worth several threads
 _NUMBERS = 2**23  # held for Woodbury's identity by the models moved together
 
@@ -60,8 +60,8 @@ def leave_one_out(
     task = Task.of(X, y, l2, family, sample_weight)
     columns, refused, done = [], list[int](), 0
     found = over_parts(partial(_models_without, task), task.parts, workers)
-    for part, (models, lost) in zip(task.parts, found, strict=True):
-        columns.append(task.regression.parameters(models))
+    for part, (theta, lost) in zip(task.parts, found, strict=True):
+        columns.append(theta)
         refused += lost
         done += len(part)
         (progress or silent)("records left out", done, len(task.distinct))
@@ -134,12 +134,13 @@ class Task:
 
 
 def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:
-    """The models (D, K, m) without each of these records, and the records that cannot be missed."""
+    """The models (m, C, d + 1) without each of these records, and those that cannot be missed."""
     regression, full = task.regression, task.full
     left_out = LeftOut.of(regression, full, records)
     if regression.family.name == "gaussian":  # one step is all the way
         models = full.model[..., None] + left_out.one_step()
-        return models, [int(record) for record in records[left_out.determined]]
+        refused = [int(record) for record in records[left_out.determined]]
+        return regression.parameters(models), refused
     models, found = left_out.solve_frozen()
     refused = []
     for column in np.flatnonzero(~found):
@@ -150,7 +151,7 @@ def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:
             refused.append(int(records[column]))
         else:
             models[..., column] = alone.model
-    return models, refused
+    return regression.parameters(models), refused
 
 
 def _no_optimum_without(records: Sequence[int], l2: float) -> str:

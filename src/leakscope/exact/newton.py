@@ -69,8 +69,10 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
     width, free = regression.design.shape[1], regression.basis.shape[1]
     model = np.zeros((width, free)) if start is None else start.copy()
     value = regression.objective(model, weights)
-    for _ in range(_ROUNDS):
-        hessian = regression.hessian(model, weights)
+    flat = regression.flat_hessian(weights)
+    for turn in range(_ROUNDS):
+        at_zero = turn == 0 and start is None
+        hessian = flat if at_zero else regression.hessian(model, weights)
         try:
             factor = cho_factor(hessian, lower=True)
         except LinAlgError:
@@ -81,7 +83,7 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
         if decrement <= _COARSEST and decrement <= (
             tolerance := _tolerance(regression.magnitudes(model, weights), factor)
         ):
-            sharpness = _sharpness(hessian, regression.flat_hessian(weights))
+            sharpness = _sharpness(hessian, flat)
             if sharpness < least_sharpness(regression.l2):
                 return None
             return Minimum(model + step, factor, sharpness, tolerance)

@@ -10,26 +10,31 @@ optima, which collinear features have at l2 = 0, that is the shortest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from leakscope.exact.families import Family, Singles
+from leakscope.exact.families import Family
 from leakscope.protocols import Floats, Indices
 
-_BLOCK = 2**17  # logits held at a time, 1 MB: they stay in the cache
+BLOCK = 2**17  # logits held at a time, 1 MB: they stay in the cache
+ABREAST = 512  # of one record: products of long and low blocks are slower
+
+Number = TypeVar("Number", np.float32, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
     """What is minimized, in D coordinates of which the last is the intercept.
 
-    design (n, D), targets (n,), weights (n,) of the records. Models are arrays of free parameters
-    (D, K, m). centre (d,) and rotation (d, D − 1), or None, lead back to the features.
+    design (n, D), mirrored for one of two classes, targets (n,) and weights (n,) of the records.
+    Models are arrays of free parameters (D, K, m). centre (d,) and rotation (d, D − 1), or None,
+    lead back to the features.
     """
 
     family: Family
@@ -53,62 +58,31 @@ class Regression:
         cls, family: Family, X: Floats, targets: NDArray[Any], weights: Floats, l2: float
     ) -> Regression:
         """The regression of targets (n,) on features (n, d)."""
-        centre = np.average(X, axis=0, weights=weights)
-        centred = X - centre
+        centre = weights @ X / weights.sum()
+        design = np.ones((len(X), X.shape[1] + 1))
+        np.subtract(X, centre, out=design[:, :-1])
         rotation = None
         if l2 == 0 or X.shape[1] >= len(X):
-            rotation = _row_space(centred[weights > 0], float(np.abs(X).max()))
-            centred = centred @ rotation
-        design = np.column_stack([centred, np.ones(len(X))])
+            rotation = _row_space(design[weights > 0, :-1], float(np.abs(X).max()))
+            design = np.column_stack([design[:, :-1] @ rotation, design[:, -1]])
+        if family.name == "binomial":  # the mirror image of a record is one of the other class
+            design *= np.where(targets == 1, 1.0, -1.0)[:, None]
+            targets = np.ones_like(targets)
         return cls(family, design, targets, weights, l2, centre, rotation)
 
-    def gradients(self, models: Floats, weights: Floats) -> Floats:
-        """The gradient of the sum at each of m models (D, K, m), in the same shape."""
-        width, _, m = models.shape
-        outputs = len(self.basis)
-        logits = (self.basis @ models).reshape(width, outputs * m)
-        total = np.zeros((width, outputs * m))
-        step = max(16, _BLOCK // max(1, outputs * m))
-        for start in range(0, len(self.design), step):
-            rows = slice(start, start + step)
-            part = self.design[rows]
-            block = (part @ logits).reshape(len(part), outputs, m)
-            block = self.family.residuals(block, self.targets[rows])
-            block *= weights[rows, None, None]
-            total += part.T @ block.reshape(len(part), outputs * m)
-        gradients: Floats = self.basis.T @ total.reshape(width, outputs, m)
-        gradients += self.penalties * models
-        return gradients
+    def gradients(self, models: Floats, weights: Floats, without: Indices | None = None) -> Floats:
+        """The gradient of the sum at each of m models (D, K, m), in the same shape.
 
-    def remainders(self, logits: Floats, changes: Floats, records: Indices) -> Floats:
-        """What the gradient without each record changes by beyond first order, (D, K, m).
-
-        logits (n, C) of a model; changes (D, K, m): of the model, one for each of the records (m,)
-        that is left out.
-        In single precision: the remainder of a change is smaller than the change, and its error is
-        smaller by 1e-7 still.
+        without (m,): a record for each model that is not in its sum.
         """
-        width, _, m = changes.shape
-        outputs = len(self.basis)
-        moves = (self.basis @ changes).reshape(width, outputs * m).astype(np.float32)
-        total = np.zeros((width, outputs * m), dtype=np.float32)
-        step = max(16, _BLOCK // max(1, 2 * outputs * m))
-        for start in range(0, len(self.design), step):
-            rows = slice(start, start + step)
-            part = self.single[rows]
-            block = (part @ moves).reshape(len(part), outputs, m)
-            block = self.family.remainders(logits[rows], block)
-            own = np.flatnonzero((records >= start) & (records < start + step))
-            block[records[own] - start, :, own] = 0.0
-            weighted = self.weights[rows, None].astype(np.float32) * part
-            total += weighted.T @ block.reshape(len(part), outputs * m)
-        remainders: Floats = self.basis.T @ total.reshape(width, outputs, m).astype(np.float64)
-        return remainders
+        gradients = self.penalties * models
 
-    @cached_property
-    def single(self) -> Singles:
-        """The design in single precision, (n, D)."""
-        return self.design.astype(np.float32)
+        def residuals(rows: slice, logits: Floats) -> Floats:
+            return self.family.residuals(logits, self.targets[rows], weights[rows])
+
+        total = sums(self.design, self.design, self.basis @ models, residuals, without)
+        gradients += self.basis.T @ total
+        return gradients
 
     @cached_property
     def reach(self) -> float:
@@ -124,9 +98,8 @@ class Regression:
         outputs = len(self.basis)
         logits = (self.basis @ changes).reshape(width, outputs * m)
         largest = np.zeros(m)
-        step = max(16, _BLOCK // max(1, outputs * m))
-        for start in range(0, len(self.design), step):
-            part = self.design[start : start + step]
+        for rows in _spans(len(self.design), BLOCK // max(1, outputs * m)):
+            part = self.design[rows]
             block = (part @ logits).reshape(len(part), outputs, m)
             spread = np.ptp(block, axis=1) if outputs > 1 else np.abs(block[:, 0])
             np.maximum(largest, spread.max(axis=0), out=largest)
@@ -135,10 +108,11 @@ class Regression:
     def own_gradients(self, models: Floats, records: Indices) -> Floats:
         """What record j adds to the gradient of model j, for m records and models (D, K, m)."""
         rows = self.design[records]
-        logits = np.einsum("md,dcm->mc", rows, self.basis @ models)
-        residuals = self.family.residuals(logits[..., None], self.targets[records])[..., 0]
-        free = (self.weights[records, None] * residuals) @ self.basis
-        own: Floats = np.einsum("md,mk->dkm", rows, free)
+        logits = np.einsum("dm,dcm->mc", rows.T.copy(), self.basis @ models)
+        residuals = self.family.residuals(
+            logits[..., None], self.targets[records], self.weights[records]
+        )[..., 0]
+        own: Floats = rows.T[:, None] * (residuals @ self.basis).T
         return own
 
     def own_curvatures(self, model: Floats, records: Indices) -> Floats:
@@ -153,8 +127,7 @@ class Regression:
         curvatures *= weights[:, None, None]
         hessian = np.empty((width, free, width, free))
         for a in range(free):
-            root = np.sqrt(np.maximum(curvatures[:, a, a, None], 0.0)) * self.design
-            hessian[:, a, :, a] = root.T @ root  # a matrix by itself: half the work
+            hessian[:, a, :, a] = self._gram(np.maximum(curvatures[:, a, a], 0.0))
             for b in range(a):
                 part = self.design.T @ (curvatures[:, a, b, None] * self.design)
                 hessian[:, a, :, b] = part
@@ -163,9 +136,17 @@ class Regression:
 
     def flat_hessian(self, weights: Floats) -> Floats:
         """The second derivative where no record is predicted surely: the largest there can be."""
-        root = np.sqrt(self.family.flat * weights)[:, None] * self.design
-        gram = root.T @ root
+        gram = self._gram(self.family.flat * weights)
         return self._penalized(np.einsum("de,ab->daeb", gram, np.eye(self.basis.shape[1])))
+
+    def _gram(self, weights: Floats) -> Floats:
+        """The sum over the records of a weight times the square of the row, (D, D)."""
+        roots = np.sqrt(weights)[:, None]
+        gram = np.zeros((self.design.shape[1],) * 2)
+        for rows in _spans(len(self.design), BLOCK // len(gram)):
+            root = roots[rows] * self.design[rows]
+            gram += root.T @ root  # a matrix by itself: half the work
+        return gram
 
     def _penalized(self, hessian: Floats) -> Floats:
         width, free = hessian.shape[:2]
@@ -181,17 +162,64 @@ class Regression:
     def magnitudes(self, model: Floats, weights: Floats) -> Floats:
         """The size of the terms that cancel in the gradient at one model, (D, K)."""
         logits = self.design @ (model @ self.basis.T)
-        residuals = self.family.residuals(logits[..., None], self.targets)[..., 0] @ self.basis
-        sizes: Floats = np.abs(self.design).T @ (weights[:, None] * np.abs(residuals))
+        residuals = self.family.residuals(logits[..., None], self.targets, weights)[..., 0]
+        sizes: Floats = np.abs(self.design).T @ np.abs(residuals @ self.basis)
         return sizes + self.penalties[:, 0] * np.abs(model)
 
     def parameters(self, models: Floats) -> Floats:
         """Models (D, K, m) as the user knows them: weights and intercept, (m, C, d + 1)."""
-        theta = np.moveaxis(self.basis @ models, 2, 0).swapaxes(1, 2)
-        weights, intercept = theta[..., :-1], theta[..., -1:]
+        theta = np.ascontiguousarray((self.basis @ models).transpose(2, 1, 0))
         if self.rotation is not None:
-            weights = weights @ self.rotation.T
-        return np.concatenate([weights, intercept - (weights @ self.centre)[..., None]], axis=2)
+            theta = np.concatenate([theta[..., :-1] @ self.rotation.T, theta[..., -1:]], axis=2)
+        theta[..., -1] -= theta[..., :-1] @ self.centre
+        return theta
+
+
+def sums(
+    design: NDArray[Number],
+    weighted: NDArray[Number],
+    parameters: NDArray[Number],
+    change: Callable[..., NDArray[Number]],
+    without: Indices | None = None,
+    spare: int = 0,
+) -> NDArray[Number]:
+    """Sums over the records of their rows times what becomes of their logits, (D, C, m).
+
+    design (n, D) times parameters (D, C, m) of m models gives the logits, in blocks (b, C, m) that
+    stay in the cache; change is called with a slice of records, their block, which it may write
+    over, and so many spare ones; weighted (n, D) are the rows. without (m,): a record for each
+    model that is not in its sum.
+    """
+    outputs, m = parameters.shape[1:]
+    total = np.empty_like(parameters)
+    for columns in _spans(m, ABREAST // outputs):
+        some: NDArray[Number] = parameters[..., columns]
+        flat = some.reshape(len(some), -1)
+        part = np.zeros_like(flat)
+        spans = _spans(len(design), BLOCK // max(1, flat.shape[1]))
+        # Room for all blocks: to ask the system for some each time takes as long as the work.
+        longest = spans[-1].stop - spans[-1].start
+        room = np.empty((1 + spare, longest, *some.shape[1:]), dtype=design.dtype)
+        for rows in spans:
+            blocks = [one[: rows.stop - rows.start] for one in room]
+            np.matmul(design[rows], flat, out=blocks[0].reshape(-1, flat.shape[1]))
+            block = change(rows, *blocks)
+            if without is not None:
+                own = without[columns] - rows.start
+                column = np.flatnonzero((own >= 0) & (own < len(block)))
+                block[own[column], :, column] = 0.0
+            part += weighted[rows].T @ block.reshape(len(block), -1)
+        total[..., columns] = part.reshape(some.shape)
+    return total
+
+
+def _spans(count: int, most: int) -> list[slice]:
+    """Slices of about the same length, the last the longest, that cover so many things.
+
+    16 may be together always.
+    """
+    parts = max(1, -(-count // max(16, most)))
+    return [slice(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
 
 
 def _row_space(centred: Floats, scale: float) -> Floats:
