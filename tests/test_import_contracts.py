@@ -27,7 +27,7 @@ MACHINERY = LEAVES | {
     "metrics", "models", "networks", "recipes", "records", "trials",
 }  # fmt: skip
 PARTS = MACHINERY | {"controls", "report"}
-FACADES = {"auditing", "compare", "gate"}
+FACADES = {"auditing", "comparing", "gate"}
 
 MAY_IMPORT = {
     "errors": set(),
@@ -52,7 +52,7 @@ MAY_IMPORT = {
     "report": {"errors", "metrics"},
     "controls": MACHINERY,
     "auditing": PARTS,
-    "compare": PARTS | {"auditing"},
+    "comparing": PARTS | {"auditing"},
     "gate": PARTS | {"auditing"},
     "papers": PARTS | FACADES,
     "cli": PARTS | FACADES | {"papers"},

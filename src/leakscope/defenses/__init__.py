@@ -10,19 +10,40 @@ from leakscope.registry import lookup
 
 if TYPE_CHECKING:
     from leakscope.defenses.crowd import CrowdedExplanations
+    from leakscope.defenses.distillation import Distillation
+    from leakscope.defenses.dpsgd import DPSGD
     from leakscope.defenses.drawn import ExponentialExplanations
+    from leakscope.defenses.memguard import MemGuard
+    from leakscope.defenses.minmax import MinMax
     from leakscope.defenses.noise import OutputPerturbation
+    from leakscope.defenses.pruning import Pruning, search_budgets
     from leakscope.defenses.refusal import RefusedExplanations
+    from leakscope.defenses.regularization import L2, EarlyStopping, EqualCompute, LabelSmoothing
+    from leakscope.defenses.release import Rounded, SmoothedExplanations, Temperature, TopK
     from leakscope.leakage.mechanism import gaussian_sigma
     from leakscope.protocols import Defense
 
 __all__ = [
+    "DPSGD",
+    "L2",
     "CrowdedExplanations",
+    "Distillation",
+    "EarlyStopping",
+    "EqualCompute",
     "ExponentialExplanations",
+    "LabelSmoothing",
+    "MemGuard",
+    "MinMax",
     "OutputPerturbation",
+    "Pruning",
     "RefusedExplanations",
+    "Rounded",
+    "SmoothedExplanations",
+    "Temperature",
+    "TopK",
     "as_defense",
     "gaussian_sigma",
+    "search_budgets",
 ]
 
 
@@ -63,10 +84,24 @@ def __getattr__(name: str) -> Any:
 
     homes = {
         "CrowdedExplanations": "defenses.crowd",
+        "DPSGD": "defenses.dpsgd",
+        "Distillation": "defenses.distillation",
+        "EarlyStopping": "defenses.regularization",
+        "EqualCompute": "defenses.regularization",
         "ExponentialExplanations": "defenses.drawn",
+        "L2": "defenses.regularization",
+        "LabelSmoothing": "defenses.regularization",
+        "MemGuard": "defenses.memguard",
+        "MinMax": "defenses.minmax",
         "OutputPerturbation": "defenses.noise",
+        "Pruning": "defenses.pruning",
         "RefusedExplanations": "defenses.refusal",
+        "Rounded": "defenses.release",
+        "SmoothedExplanations": "defenses.release",
+        "Temperature": "defenses.release",
+        "TopK": "defenses.release",
         "gaussian_sigma": "leakage.mechanism",
+        "search_budgets": "defenses.pruning",
     }
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
