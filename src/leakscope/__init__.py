@@ -23,6 +23,7 @@ __all__ = [
     "audit",
     "audit_predictions",
     "channels",
+    "compare",
     "defenses",
     "errors",
     "exact",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         trials,
     )
     from leakscope.auditing import audit, audit_predictions
+    from leakscope.comparing import compare
     from leakscope.datasets import load_dataset
     from leakscope.errors import LeakscopeError
     from leakscope.records import Records
@@ -60,6 +62,7 @@ else:
         "Report": "report",
         "audit": "auditing",
         "audit_predictions": "auditing",
+        "compare": "comparing",
         "load_dataset": "datasets",
         "register": "registry",
     }

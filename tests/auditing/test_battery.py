@@ -138,3 +138,48 @@ def test_an_attack_whose_channel_was_not_asked_for_is_named():
 def test_a_class_in_place_of_an_attack_is_refused():
     with pytest.raises(InputError, match=r"is a class; give Odd\(\)"):
         choose_attacks([Odd], None)
+
+
+def test_attacks_see_what_is_released_of_each_channel_and_each_part(forest, sides):
+    records = sides[0]
+    membership = np.arange(len(records)) % 2 == 0
+    seen = {}
+
+    @dataclass(frozen=True)
+    class Looking(Odd):
+        """An attack that notes what it sees."""
+
+        name: ClassVar[str] = "looking"
+        channel: ClassVar[str] = "label+loss"
+
+        def score(self, evidence):
+            seen[self.name] = evidence.observations
+            return evidence.observations[:, 0]
+
+    def doubled(channel):
+        class Doubled(type(channel)):
+            def observe(self, model, records):
+                return 2 * super().observe(model, records)
+
+        return Doubled()
+
+    folds = Folds.draw(records.blocks(), membership, 0)
+    model = as_model(forest)
+    for release in ({}, {"release": doubled}):
+        seen["before"] = seen.get("looking")
+        run_battery(model, records, membership, folds, [Looking()], 0, silent, **release)
+    np.testing.assert_array_equal(seen["looking"], 2 * seen["before"])
+
+
+def test_a_channel_that_a_defense_refuses_is_the_reason(forest, sides):
+    def refusing(channel):
+        raise InputError("It cannot be shown.")
+
+    records = sides[0]
+    membership = np.arange(len(records)) % 2 == 0
+    folds = Folds.draw(records.blocks(), membership, 0)
+    attacks = choose_attacks(["loss"], None)[0]
+    battery = run_battery(
+        as_model(forest), records, membership, folds, attacks, 0, silent, release=refusing
+    )
+    assert battery.not_run == {"loss": "It cannot be shown."}

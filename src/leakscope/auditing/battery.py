@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -20,6 +20,15 @@ from leakscope.trials import Trials
 
 # What tells of the target's own members, and comes through the two doors of Evidence.
 OF_MEMBERS: tuple[Knowledge, ...] = ("average training loss", "members of the other half")
+
+
+# What is done to a channel before anybody sees through it.
+Release = Callable[[Channel], Channel]
+
+
+def as_it_is(channel: Channel) -> Channel:
+    """The channel itself: nothing is held back."""
+    return channel
 
 
 @dataclass(frozen=True)
@@ -117,11 +126,13 @@ def run_battery(
     progress: Progress,
     *,
     trials: Trials | None = None,
+    release: Release = as_it_is,
 ) -> Battery:
     """Every attack on one model; records in canonical order, membership (n,).
 
     Several channels ask the model the same: hand in one that remembers its answers. trials: the
-    shadow models, observed through the channels of the attacks that need them.
+    shadow models, observed through the channels of the attacks that need them. release: what a
+    defense does to each channel of the model; the shadow models' are as they were observed.
     """
     observed: dict[str, Floats | LeakscopeError] = {}
     shots: dict[str, Shot] = {}
@@ -134,7 +145,8 @@ def run_battery(
                     f"It attacks {' and '.join(attack.tasks)}, not {model.task}."
                 )
             if attack.channel not in observed:
-                observed[attack.channel] = _observe(attack.channel, model, records, seed)
+                channel = released(channel_of(attack.channel, seed), release)
+                observed[attack.channel] = _observe(attack.channel, channel, model, records)
             seen = observed[attack.channel]
             if isinstance(seen, LeakscopeError):
                 raise seen
@@ -187,8 +199,16 @@ def _seeded(channel: Any, seed: int) -> Any:
     return replace(channel, **inner, **({"seed": seed} if "seed" in options else {}))
 
 
-def _observe(name: str, model: Model, records: Records, seed: int) -> Floats | LeakscopeError:
-    channel = channel_of(name, seed)
+def released(channel: Channel, release: Release) -> Channel:
+    """The channel as it is released; of several side by side, each."""
+    if isinstance(channel, Joined):
+        return Joined(tuple(release(part) for part in channel.parts))
+    return release(channel)
+
+
+def _observe(
+    name: str, channel: Channel, model: Model, records: Records
+) -> Floats | LeakscopeError:
     missing = sorted(channel.needs - model.abilities)
     if missing:
         return NotApplicableError(f"The {name} channel needs {_told(missing)} {model.name} lacks.")

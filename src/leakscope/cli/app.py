@@ -9,6 +9,7 @@ import typer
 import leakscope
 from leakscope.cli import listings
 from leakscope.cli.audit import audit_command
+from leakscope.cli.compare import compare_command
 from leakscope.cli.options import options_from_fields
 from leakscope.cli.reproduce import reproduce_command
 
@@ -45,6 +46,7 @@ def leakscope_command(
 
 
 app.command("audit")(options_from_fields(audit_command))
+app.command("compare")(compare_command)
 app.command("reproduce")(reproduce_command)
 app.command("datasets")(listings.datasets_command)
 app.command("attacks")(listings.attacks_command)

@@ -28,7 +28,7 @@ def render(report: Mapping[str, Any]) -> str:
     """The page as text: no script, no network, every string of the report escaped."""
     strongest = words.headline_outcome(report)
     return (
-        _environment()
+        environment()
         .get_template("template.html")
         .render(
             report=report,
@@ -211,7 +211,8 @@ def _group_rows(groups: list[Any]) -> list[plots.Row]:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of the package, with everything escaped and numbers as readers want them."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

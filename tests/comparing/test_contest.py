@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope.comparing.averaging import Figure
+from leakscope.comparing.contest import Contest
+from leakscope.comparing.judging import Judged
+
+
+def steady(right, found):
+    return [(right + move, found + move) for move in (-0.001, 0.0, 0.001)]
+
+
+def test_who_is_surely_better_in_both_beats_and_leaves_the_frontier_to_others(contest):
+    found = contest(
+        {
+            "none": steady(0.7, 0.8),
+            "better": steady(0.8, 0.6),
+            "safer": steady(0.6, 0.5),
+            "worse": steady(0.5, 0.9),
+        }
+    )
+    assert found.frontier() == ["better", "safer"]
+    assert found.beaten_by("none") == ["better"]
+    assert set(found.beaten_by("worse")) == {"none", "better", "safer"}
+    assert found.leaking("better", "none").value == pytest.approx(-0.2)
+    assert found.accuracy("better", "none").value == pytest.approx(0.1)
+
+
+def test_what_is_better_in_one_alone_or_not_surely_beats_nobody(contest):
+    noisy = [(0.9, 0.4), (0.6, 0.7), (0.9, 0.4)]
+    found = contest({"none": steady(0.7, 0.7), "one": steady(0.8, 0.7), "noisy": noisy})
+    assert found.frontier() == found.names
+
+
+def test_differences_hold_together_for_all_defenses(contest):
+    figures = {"none": [(0.7, 0.8), (0.71, 0.8), (0.7, 0.79)]}
+    figures |= {str(one): [(0.7, 0.6), (0.7, 0.61), (0.69, 0.6)] for one in range(4)}
+    few = contest({name: figures[name] for name in ("none", "0")})
+    many = contest(figures)
+    assert many.tail == pytest.approx(few.tail / 4)
+    assert many.leaking("0", "none").high > few.leaking("0", "none").high
+    assert many.leaking("0", "none", few.tail) == few.leaking("0", "none")
+
+
+def test_a_summary_has_the_means_and_the_lower_end_of_the_rows(contest):
+    found = contest({"none": steady(0.7, 0.8), "other": steady(0.6, 0.5)})
+    rows = found.judged["none"]
+    for one, attack, low in zip(rows, ("b", "a", "b"), (0.3, 0.4, 0.5), strict=True):
+        leakage = {"js": {"value": low}}
+        one.row.update(attack=attack, low=low, bytes=None, leakage=leakage)
+    told = found.summary("none")
+    assert told["attack"] == "b"
+    assert told["attack_accuracy"]["value"] == pytest.approx(0.8)
+    assert told["attack_accuracy"]["low"] == pytest.approx(0.4)
+    assert told["js"] == pytest.approx(0.4)
+    assert told["bytes"] is None
+    assert told["against_none"] is None
+    assert told["seeds"] == 3
+    other = found.summary("other")
+    assert other["js"] is None
+    assert other["against_none"]["attack_accuracy"]["value"] == pytest.approx(-0.3)
+    assert other["guarantee"] == "no formal guarantee"
+
+
+def idle(rng, n=80, seeds=3):
+    """None and a defense that does nothing: other models of the same records, as good and bad."""
+    right, known = 0.4 + 0.5 * rng.random(3 * n), 0.3 + 0.5 * rng.random(3 * n)
+    judged = {"none": [], "idle": []}
+    for seed in range(seeds):
+        order = rng.permutation(3 * n)
+        members, others = order[:n], order[n : 2 * n]
+        place, membership = np.concatenate([members, others]), np.arange(2 * n) < n
+        for name, rows in judged.items():
+            attack = rng.random((6, 2 * n)) < known[place] + 0.1 * membership + 0.02 * rng.normal()
+            figures = [Figure.accuracy(one, membership, place, 3 * n) for one in attack]
+            rows.append(
+                Judged(
+                    name,
+                    {"seed": seed},
+                    Figure.rate(rng.random(n) < right[others], others, 3 * n),
+                    max(figures, key=lambda one: one.value),
+                    {},
+                )
+            )
+    return Contest(judged)
+
+
+def test_a_defense_that_does_nothing_is_not_surely_different_from_none():
+    rng = np.random.default_rng(7)
+    contests = [idle(rng) for _ in range(400)]
+    for difference in (Contest.accuracy, Contest.leaking):
+        intervals = [difference(one, "idle", "none") for one in contests]
+        # At 5 % more than 42 of 400 are rarer than 1e-6.
+        assert sum(not one.low <= 0 <= one.high for one in intervals) <= 42
+    # Both by chance: at 2.5 % of one side each and independent, more than 7 are.
+    assert sum(len(one.frontier()) < 2 for one in contests) <= 7
+
+
+def test_seeds_are_told_by_their_rows(contest):
+    assert [one.seed for one in contest({"none": steady(0.7, 0.8)}).judged["none"]] == [0, 1, 2]
