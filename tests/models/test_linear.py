@@ -17,6 +17,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import NotApplicableError
@@ -41,6 +42,18 @@ STEPS = [
     "passthrough",
     None,
 ]
+
+
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+@pytest.mark.parametrize("classes", [3, 4])
+def test_a_vote_over_pairs_of_classes_is_not_linear(shape, classes):
+    labels = np.argsort(np.argsort(X[:, 0])) * classes // len(X)
+    machine = SVC(kernel="linear", decision_function_shape=shape).fit(X, labels)
+    with pytest.raises(NotApplicableError, match="SVC does not answer with its coefficients"):
+        LinearMap.of(machine)
+    pair = SVC(kernel="linear").fit(X, labels > 0)
+    found = LinearMap.of(pair).logits(X)
+    np.testing.assert_allclose(found[:, 0], pair.decision_function(X), atol=1e-8)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)

@@ -34,6 +34,11 @@ def mlp(outputs: int = 3, dropout: float = 0.0) -> MLP:
     return MLP([4, 8, outputs], dropout=dropout)
 
 
+def mlp_of(inputs: int) -> MLP:
+    torch.manual_seed(0)
+    return MLP([inputs, 3])
+
+
 def logits_of(module: nn.Module) -> Any:
     with torch.no_grad():
         return copy.deepcopy(module).eval()(torch.tensor(X, dtype=torch.float32)).double().numpy()
@@ -247,6 +252,33 @@ def test_a_module_that_answers_at_random_is_refused() -> None:
             TorchModel(Restless(), task=task).predict(X)
 
 
+def test_a_module_whose_answer_depends_on_the_others_is_refused() -> None:
+    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8, track_running_stats=False), mlp_of(8))
+    sentence = (
+        "Sequential answers otherwise for the same record if it is asked about others besides, "
+        r"first at the layer '1' \(BatchNorm1d\); let each record have an answer of its own"
+    )
+    with pytest.raises(ModelError, match=sentence):
+        TorchModel(module).predict_proba(X)
+
+
+def test_features_may_be_read_backwards() -> None:
+    model = TorchModel(mlp())
+    np.testing.assert_array_equal(model.predict_proba(X[::-1]), model.predict_proba(X)[::-1])
+
+
+def test_what_the_outputs_are_is_told_after_they_have_been_checked() -> None:
+    assert TorchModel(mlp()).kind(X) == "logits"
+    assert TorchModel(nn.Sequential(mlp(), nn.Softmax(1))).kind(X) == "probabilities"
+    assert TorchModel(mlp(), outputs="log-probabilities").kind(X[:0]) == "log-probabilities"
+    assert TorchModel(mlp(1), task="regression").kind(X) == "logits"
+    assert TorchModel(exploding()).kind(X) == "logits"
+    labels = TorchModel(nn.Sequential(mlp(), nn.Sigmoid()))
+    for _ in range(2):
+        with pytest.raises(ModelError, match="not probabilities summing to 1"):
+            labels.kind(X)
+
+
 # --- what goes wrong is one sentence --------------------------------------------------------------
 
 
@@ -277,6 +309,10 @@ REFUSALS: dict[str, tuple[Callable[[], nn.Module], str]] = {
     "fails by itself": (
         lambda: Telling(lambda x: x["age"]),  # type: ignore[index]
         "Telling could not answer for these records: ",
+    ),
+    "in TorchScript": (
+        lambda: torch.jit.trace(nn.Linear(3, 3), torch.zeros(2, 3)),
+        "could not answer for these records: mat1 and mat2 shapes cannot be multiplied",
     ),
     "nan": (
         exploding,
@@ -311,6 +347,7 @@ REFUSALS: dict[str, tuple[Callable[[], nn.Module], str]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("case", REFUSALS)
 def test_what_goes_wrong_is_one_sentence(case: str) -> None:
     make, sentence = REFUSALS[case]

@@ -271,6 +271,42 @@ class TestWhatHolds:
         np.testing.assert_array_equal(features, X)
 
 
+@pytest.mark.parametrize("rule", ["gradient", "lrp", "deeplift"])
+class TestAnyModule:
+    @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+    def test_gradients_may_be_switched_off_outside(self, tanh, rule, mode):
+        want = explained(tanh, X, rule)
+        with mode():
+            np.testing.assert_array_equal(explained(tanh, X, rule), want)
+            assert not torch.is_grad_enabled()
+
+    @pytest.mark.parametrize("outputs", [1, 3])
+    def test_a_single_record_may_lose_its_row(self, tanh, rule, outputs):
+        tanh[4] = nn.Linear(8, outputs).double()
+        squeezed = nn.Sequential(tanh, Wrapped(torch.squeeze))
+        want = explained(tanh, X, rule)
+        np.testing.assert_allclose(explained(squeezed, X, rule), want, atol=1e-12)
+        np.testing.assert_allclose(explained(squeezed, X[:1], rule), want[:1], atol=1e-12)
+
+    def test_a_module_of_low_precision(self, tanh, rule):
+        fine = tanh[:3]
+        found = explained(copy.deepcopy(fine).bfloat16(), X, rule)
+        np.testing.assert_allclose(found, explained(fine, X, rule), atol=0.02)
+
+    def test_a_module_that_holds_no_parameters(self, tanh, rule):
+        class Buffered(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("weight", tanh[0].weight.detach())
+
+            def forward(self, x):
+                return torch.tanh(x @ self.weight.T)
+
+        want = nn.Sequential(nn.Linear(7, 9, bias=False), nn.Tanh()).double()
+        want[0].weight = tanh[0].weight
+        np.testing.assert_allclose(explained(Buffered(), X, rule), explained(want, X, rule))
+
+
 @pytest.mark.parametrize(
     "layer",
     [
@@ -358,15 +394,26 @@ class TestRefusals:
             explained(Calls(call), X, "lrp")
 
     def test_functions_that_cannot_be_seen_into(self):
-        with pytest.raises(ModelError, match="own autograd function Custom"):
+        with pytest.raises(ModelError, match="calls Custom in a way that lrp cannot see"):
             explained(Calls(Custom.apply), X, "lrp")
         assert np.isfinite(explained(Calls(Custom.apply), X)).all()
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")
     def test_compiled_layers(self, tanh):
-        compiled = nn.Sequential(torch.jit.trace(tanh, torch.tensor(X)))
-        with pytest.raises(ModelError, match=r"'0'.* is compiled"):
-            explained(compiled, X, "deeplift")
+        traced = torch.jit.trace(tanh, torch.tensor(X))
+        with pytest.raises(ModelError, match=r"layer '0'.* is compiled.* before torch.jit"):
+            explained(nn.Sequential(traced), X, "deeplift")
+        with pytest.raises(ModelError, match=r"The module itself .* is compiled"):
+            explained(traced, X, "lrp")
+        np.testing.assert_allclose(explained(traced, X), explained(tanh, X), atol=1e-12)
+
+    def test_layers_that_torch_would_compile(self, tanh):
+        compiled = nn.Sequential(tanh[:2], torch.compile(tanh[2:], backend="eager"))
+        with pytest.raises(ModelError, match=r"layer '1' .* is compiled.* before torch.compile"):
+            explained(compiled, X, "lrp")
+        tanh[2].compile(backend="eager")
+        with pytest.raises(ModelError, match=r"layer '2' \(Linear\) is compiled"):
+            explained(tanh, X, "deeplift")
 
     def test_a_layer_that_fails_is_named(self, tanh):
         broken = nn.Sequential(tanh, nn.Linear(4, 2).double())
@@ -405,8 +452,40 @@ class TestRefusals:
         assert (explained(module, np.zeros((2, 7))) == 1e308).all()
 
     def test_a_module_without_a_way_back(self):
-        with pytest.raises(ModelError, match="cannot be followed back"):
-            explained(Calls(lambda x: x.detach()).requires_grad_(False), X)
+        for module in (Calls(lambda x: x.detach()), Calls(torch.ones_like)):
+            for frozen in (False, True):
+                module.requires_grad_(not frozen)
+                with pytest.raises(ModelError, match="what it answers does not depend on them"):
+                    explained(module, X)
+
+    def test_a_way_back_that_torch_refuses(self):
+        with pytest.raises(ModelError, match="followed back to its features: one of the variables"):
+            explained(Calls(lambda x: (2 * x).tanh().mul_(2)), X)
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    def test_a_gradient_that_is_lost_beside_other_layers(self):
+        class Root(nn.Module):
+            def forward(self, x):
+                return x.abs().sqrt()
+
+        class Beside(nn.Module):
+            """Layers whose answers are several tensors, or are not used."""
+
+            def __init__(self):
+                super().__init__()
+                self.recurrent, self.unused = nn.LSTM(7, 7, batch_first=True), nn.Linear(7, 2)
+                self.root, self.out = Root(), nn.Linear(7, 3)
+
+            def forward(self, x):
+                self.unused(x)
+                self.recurrent(x[:, None])
+                return self.out(self.root(x))
+
+        with pytest.raises(ModelError, match=r"the gradient of the layer 'root' \(Root\) is not"):
+            explained(Beside().double(), np.zeros((2, 7)))
+        traced = torch.jit.trace(nn.Sequential(Root(), nn.Linear(7, 3)), torch.zeros(2, 7))
+        with pytest.raises(ModelError, match="as its gradient is not"):
+            explained(traced, np.zeros((2, 7)))
 
     @pytest.mark.parametrize(
         ("answer", "got"), [(lambda x: [x], "list"), (lambda x: x[:3], r"\(3, 7\)")]
@@ -434,7 +513,7 @@ class Wrapped(nn.Module):
 
 def test_numbers_are_taken_as_they_are(tanh):
     module = nn.Sequential(nn.Linear(7, 1), nn.Sigmoid()).double()
-    found = follow_back(module, X, partial(weigh, task="regression"), numbers=True)
+    found = follow_back(module, X, partial(weigh, task="regression"), kind="logits")
     p = logits_of(module, X)
     np.testing.assert_allclose(found, p * (1 - p) * module[0].weight.detach().numpy(), rtol=1e-9)
 

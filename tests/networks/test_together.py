@@ -152,6 +152,16 @@ def test_without_validation_nothing_is_counted() -> None:
     assert histories[0].threads == torch.get_num_threads()
 
 
+def test_an_accuracy_is_stopped_at_without_validation() -> None:
+    settings = Training(Updates("adam", 0.01), epochs=40, batch_size=10, stop_at_accuracy=0.8)
+    stack = [replace(one, validation=None) for one in members()]
+    single = [replace(one, validation=None) for one in members()]
+    for one, history in zip(single, together(stack, settings), strict=True):
+        assert len(history.epochs) == len(alone(one, settings).epochs) < 40
+        assert history.epochs[-1].accuracy >= 0.8
+        assert history.epochs[-1].validation_accuracy is None
+
+
 def test_a_loss_that_is_not_finite_names_the_layer() -> None:
     stack = members()
     with torch.no_grad():

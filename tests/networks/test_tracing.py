@@ -16,8 +16,11 @@ from leakscope.networks.tracing import (
     failing_step,
     failure,
     first_difference,
+    first_mixing,
     first_not_finite,
+    hookable,
     last_layer,
+    reason,
 )
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -143,6 +146,33 @@ def test_the_first_place_where_two_runs_differ_is_found() -> None:
     layered = nn.Sequential(nn.Linear(3, 64), nn.Dropout(), nn.Linear(64, 2))
     assert place(first_difference(layered, asked(layered))) == "the layer '1' (Dropout)"
     assert first_difference(layered.eval(), asked(layered)) is None
+
+
+def test_the_first_place_where_records_are_mixed_is_found() -> None:
+    module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, track_running_stats=False), nn.ReLU())
+    many = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    module.eval()
+    found = first_mixing(module, asked(module, many), asked(module, many[:2]))
+    assert place(found) == "the layer '1' (BatchNorm1d)"
+    apart = nn.Sequential(module[0], nn.LayerNorm(4))
+    assert first_mixing(apart, asked(apart, many), asked(apart, many[:2])) is None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_layers_of_torch_script_are_not_looked_into() -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.ReLU()))
+    module = nn.Sequential(scripted, nn.Linear(2, 2))
+    assert [name for name, _ in hookable(module)] == ["", "1"]
+    assert place(failing_step(module, asked(module))) == "the input of the layer '1' (Linear)"
+    assert failing_step(scripted, asked(scripted, X[:, :2])) is None
+    with pytest.raises(RuntimeError) as caught:
+        scripted(X[:, :2])
+    assert reason(caught.value) == "mat1 and mat2 shapes cannot be multiplied (2x2 and 3x3)"
+
+
+def test_what_an_error_says_is_one_line() -> None:
+    assert reason(ValueError("Too short.\nSee there.")) == "Too short"
+    assert reason(KeyError()) == "KeyError"
 
 
 def test_a_layer_that_is_not_always_used_is_a_difference() -> None:

@@ -225,6 +225,28 @@ def test_a_loss_that_is_not_finite_though_all_weights_are() -> None:
         train(module(), X, Y, Training(loss=broken), order=order())
 
 
+class Root(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sqrt()
+
+
+def test_a_layer_that_is_not_finite_with_finite_weights_is_named() -> None:
+    one = nn.Sequential(nn.Linear(X.shape[1], 2), Root())
+    sentence = r"nan in epoch 1 .* being finite, first at the layer '1' \(Root\); lower lr"
+    with pytest.raises(ModelError, match=sentence):
+        train(one, X, Y, Training(), order=order())
+
+
+def test_a_layer_that_fails_in_training_alone_is_named() -> None:
+    one = nn.Sequential(nn.Linear(X.shape[1], 3), nn.BatchNorm1d(3), nn.Linear(3, 2))
+    sentence = (
+        r"Sequential could not be trained on a batch of 1 record, in the layer '1' "
+        r"\(BatchNorm1d\), which was given \(1, 3\): Expected more than 1 value per channel"
+    )
+    with pytest.raises(ModelError, match=sentence):
+        train(one, X[:1], Y[:1], Training(), order=order())
+
+
 class Scale(nn.Module):
     def __init__(self) -> None:
         super().__init__()

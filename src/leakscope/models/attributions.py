@@ -9,7 +9,7 @@ records of d features, k logits; one logit alone stands for two classes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from leakscope.errors import InputError, NotApplicableError
 from leakscope.models.linear import LinearMap
+from leakscope.models.torch import TorchModel
 from leakscope.options import magnitude, one_of
 from leakscope.protocols import Floats, Model, Task, WrappedModel
 
@@ -81,13 +82,12 @@ def innermost(model: Model) -> Model:
 def number_of_features(model: Model) -> int:
     """How many features a record has for this model, d, or one sentence where it cannot tell."""
     inside = innermost(model)
-    estimator, module = getattr(inside, "estimator", None), getattr(inside, "module", None)
-    if module is not None:
+    if isinstance(inside, TorchModel):
         from leakscope.networks.attribution import inputs_of
 
-        found = inputs_of(module)
+        found = inputs_of(inside.module)
     else:
-        found = getattr(estimator, "n_features_in_", None)
+        found = getattr(getattr(inside, "estimator", None), "n_features_in_", None)
     if found is None:
         raise NotApplicableError(f"{model.name} does not say how many features it takes")
     return int(found)
@@ -122,8 +122,8 @@ def logit_weights(
         return own
     if rule == "lrp":
         logit = np.take_along_axis(logits, chosen[:, None], axis=1)
-        safe = np.where(logit == 0, np.finfo(np.float64).tiny, logit)
-        return np.asarray(own * softmax(logits, axis=1) / safe)
+        # Of a logit of 0 there is nothing to share out.
+        return np.asarray(own * softmax(logits, axis=1) / np.where(logit == 0, np.inf, logit))
     if rule == "gradient":
         return _softmax_gradient(logits, own)
     along = ((1 + node) / 2 for node in _NODES)
@@ -154,17 +154,14 @@ def _checked(target: Classes, n: int, k: int) -> Classes:
 
 def _follower(model: Model, output: Output) -> _Followed:
     """How weights are followed back through this kind of model."""
-    module: Any = getattr(model, "module", None)
-    if module is not None:
+    if isinstance(model, TorchModel):
         from leakscope.networks.attribution import follow_back
-
-        # Of a module that is said to give logits the outputs are taken at their word.
-        numbers = model.task == "regression" or getattr(model, "outputs", "auto") == "logits"
 
         def through(
             X: Floats, weigh: Weigh, rule: Rule, baseline: Floats | None, epsilon: float
         ) -> Floats:
-            return follow_back(module, X, weigh, rule, baseline, epsilon, numbers)
+            kind = model.kind(X)
+            return follow_back(model.module, X, weigh, rule, baseline, epsilon, kind)
 
         return through
     estimator = getattr(model, "estimator", None)

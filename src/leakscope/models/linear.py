@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from leakscope.errors import NotApplicableError
 from leakscope.protocols import Floats
 
-_PROBES = 8
+_PROBES = 32
 
 
 def is_linear(estimator: Any) -> bool:
@@ -104,8 +104,7 @@ class LinearMap:
         else:
             asked = probes
         logits = self.logits(probes)
-        decide = getattr(estimator, "decision_function", None) or estimator.predict
-        if not np.allclose(np.ravel(decide(asked)), np.ravel(logits), rtol=1e-6, atol=1e-8):
+        if not _answers(estimator, asked, logits):
             raise NotApplicableError(
                 f"{name} does not answer with its coefficients times the features; explain it by "
                 "lime, kernel-shap or occlusion"
@@ -119,6 +118,24 @@ class LinearMap:
             else softmax(logits, axis=1)
         )
         return LinearMap(self.weights, self.offsets, bool(np.allclose(given, follows, atol=1e-6)))
+
+
+def _answers(estimator: Any, X: Any, logits: Floats) -> bool:
+    """Whether a model answers for records X (n, d) with these logits, or numbers, (n, k).
+
+    One logit for each pair of classes, which a vote is taken of, is not the logit of a class.
+    """
+    decide = getattr(estimator, "decision_function", None)
+    given = np.ravel((decide or estimator.predict)(X))
+    if given.size != logits.size or not np.allclose(given, logits.ravel(), rtol=1e-6, atol=1e-8):
+        return False
+    classes = getattr(estimator, "classes_", None)
+    if decide is None or classes is None or len(classes) < 2:
+        return True
+    single = logits.shape[1] == 1
+    best = (logits[:, 0] > 0).astype(np.intp) if single else logits.argmax(axis=1)
+    fits = logits.shape[1] == (1 if len(classes) == 2 else len(classes))
+    return fits and bool((np.asarray(estimator.predict(X)) == classes[best]).all())
 
 
 def _affine(step: Any) -> tuple[Floats, Floats]:

@@ -21,7 +21,6 @@ from leakscope.models.answers import (
     checked_numbers,
     checked_probabilities,
     class_numbers,
-    first_line,
     squared_error,
 )
 from leakscope.options import one_of, whole_number
@@ -40,8 +39,9 @@ T = TypeVar("T")
 
 OUTPUTS = ("auto", "logits", "probabilities", "log-probabilities")
 
-# Records on which it is tried whether a module answers twice alike.
-PROBE = 4
+# Records on which it is tried whether a module answers twice alike, and how many of them are then
+# asked about without the others: two, as some modules cannot take one.
+PROBE, FEW = 4, 2
 
 
 @register("model", "torch")
@@ -76,6 +76,7 @@ class TorchModel:
         self.abilities = frozenset(abilities)
         self._kind: Kind | None = None  # known, where it is "auto", from the first answers on
         self._tried = False
+        self._checked = False
 
     @staticmethod
     def accepts(thing: Any) -> bool:
@@ -151,14 +152,21 @@ class TorchModel:
 
     def tensor(self, X: Any) -> Tensor:
         """Features (n, …) as the module takes them: of its type, and on its device."""
-        import torch
+        from leakscope.networks.asking import as_inputs
 
-        kept = [*self.module.parameters(), *self.module.buffers()]
-        of_type = next((one for one in kept if one.is_floating_point()), None)
-        dtype = torch.get_default_dtype() if of_type is None else of_type.dtype
-        device = kept[0].device if kept else None
-        # A copy: a module may work in place, and the features belong to the records.
-        return torch.tensor(_features(X, self.name), dtype=dtype, device=device)
+        return as_inputs(self.module, _features(X, self.name))
+
+    def kind(self, X: Any) -> Kind:
+        """What the module's outputs are, after a few of these records have been asked about.
+
+        What is wrong with its answers is said in a sentence, but for those that are not finite,
+        which an explanation tells of by the record. Numbers are taken as they are, as logits are.
+        """
+        few = _features(X, self.name)[:PROBE]
+        if not self._checked and np.isfinite(self._answers(few)).all():
+            self.predict(few)
+            self._checked = True
+        return self._kind or "logits"
 
     def _numbers(self, X: Any) -> Floats:
         features = _features(X, self.name)
@@ -183,8 +191,9 @@ class TorchModel:
         """The module's answer for one batch, or a sentence that names the layer that failed."""
         import torch
 
+        from leakscope.networks.asking import with_rows
         from leakscope.networks.endings import with_gradients
-        from leakscope.networks.tracing import failing_step, failure
+        from leakscope.networks.tracing import failing_step, failure, reason
 
         try:
             with torch.set_grad_enabled(graph):
@@ -193,8 +202,7 @@ class TorchModel:
         except Exception as error:
             step = failing_step(self.module, partial(self._run, X))
             raise ModelError(
-                f"{self.name} could not answer for these records{failure(step)}: "
-                f"{first_line(error)}"
+                f"{self.name} could not answer for these records{failure(step)}: {reason(error)}"
             ) from error
         if not isinstance(answer, torch.Tensor):
             raise ModelError(
@@ -202,10 +210,8 @@ class TorchModel:
                 "gives one tensor"
             )
         n = len(X)
-        # A module that squeezes its answer drops the row of a single record too.
-        if n == 1 and (answer.ndim == 0 or len(answer) != 1):
-            with torch.set_grad_enabled(graph):
-                answer = answer.unsqueeze(0)
+        with torch.set_grad_enabled(graph):
+            answer = with_rows(answer, n)
         if answer.ndim == 0 or len(answer) != n:
             raise ModelError(
                 f"{self.name} answered with shape {tuple(answer.shape)} for {n} records; one row "
@@ -216,7 +222,7 @@ class TorchModel:
     def _try(self, X: np.ndarray[Any, Any]) -> None:
         """Ask twice about a few records: answers that differ are refused; tell what they are."""
         from leakscope.networks.endings import kind_of_outputs
-        from leakscope.networks.tracing import alike, beginning, first_difference
+        from leakscope.networks.tracing import alike, beginning, first_difference, first_mixing
 
         answer = self._ask(X, graph=True)
         if not alike(answer.detach().double(), self._ask(X).double()):
@@ -225,6 +231,14 @@ class TorchModel:
                 f"{self.name} gives two answers for the same records in evaluation mode"
                 f"{beginning(step)}; let its dropout or noise follow module.eval(), as nn.Dropout "
                 "does and F.dropout(x, training=True) does not"
+            )
+        few = X[:FEW]
+        if not alike(answer[:FEW].detach().double(), self._ask(few).double()):
+            step = first_mixing(self.module, partial(self._run, X), partial(self._run, few))
+            raise ModelError(
+                f"{self.name} answers otherwise for the same record if it is asked about others "
+                f"besides{beginning(step)}; let each record have an answer of its own, as with "
+                "nn.BatchNorm1d(…, track_running_stats=True)"
             )
         if self.task == "classification":
             self._kind = kind_of_outputs(answer) if self.outputs == "auto" else self.outputs
@@ -285,7 +299,8 @@ class TorchModel:
         from leakscope.networks.holding import take_apart
 
         structure, arrays = take_apart(self.module)
-        return vars(self) | {"module": structure, "arrays": arrays, "_kind": None, "_tried": False}
+        unknown = {"_kind": None, "_tried": False, "_checked": False}
+        return vars(self) | {"module": structure, "arrays": arrays} | unknown
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         from leakscope.networks.holding import put_together

@@ -22,7 +22,7 @@ from leakscope.networks.training import (
     Training,
     bounds,
     check_stopping,
-    refuse_not_finite,
+    not_finite,
 )
 
 
@@ -114,7 +114,8 @@ class _Run:
                 if not math.isfinite(losses[number]):
                     module = self.members[number].module
                     self.stack.write_back(number, module)
-                    raise refuse_not_finite(module, losses[number], epoch)
+                    X = self.X[self.members[number].records]
+                    raise not_finite(module, losses[number], epoch, X)
                 figures = Figures(losses[number], *shares[number])
                 histories[number].append(figures)
                 # One that has stopped is written down; that it goes on in the stack is for nothing.
@@ -193,6 +194,8 @@ class _Run:
     def _right(self, records: Sequence[Tensor | None]) -> list[float | None]:
         """The share of right predictions of each network on records of its own."""
         lengths = [0 if one is None else len(one) for one in records]
+        if not any(lengths):
+            return [None] * len(records)
         chosen = torch.zeros(len(records), max(lengths), dtype=torch.int64)
         for row, one in zip(chosen, records, strict=True):
             if one is not None:

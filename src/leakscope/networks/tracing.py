@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -43,6 +43,14 @@ def failure(step: Step | None) -> str:
         return ""
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in step.tensors) or "nothing"
     return f", in the layer {step.layer!r} ({step.kind}), which was given {shapes}"
+
+
+def reason(error: BaseException) -> str:
+    """For a sentence: what an error says, in one line without a closing full stop."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # TorchScript says what happened at the end of a traceback of its own.
+    told = lines[-1] if "TorchScript" in lines[0] else lines[0]
+    return told.removeprefix("RuntimeError: ").rstrip(".")
 
 
 def beginning(step: Step | None) -> str:
@@ -97,6 +105,15 @@ def first_difference(module: nn.Module, run: Callable[[], Any]) -> Step | None:
     return next((one for one, other in pairs if not _alike(one, other)), None)
 
 
+def first_mixing(
+    module: nn.Module, run: Callable[[], Any], run_few: Callable[[], Any]
+) -> Step | None:
+    """The first step at which the first record differs between a run of all and a run of few."""
+    pairs = zip(_steps(module, run), _steps(module, run_few), strict=False)
+    first = ((_first_row(one), _first_row(few)) for one, few in pairs)
+    return next((one for one, few in first if not _alike(one, few)), None)
+
+
 def last_layer(module: nn.Module, run: Callable[[], Any]) -> str:
     """The layer that is finished last before the module itself is, for a sentence."""
     outputs = [step for step in _steps(module, run) if step.side == "output" and step.layer]
@@ -127,7 +144,7 @@ def _steps(module: nn.Module, run: Callable[[], Any]) -> list[Step]:
 @contextmanager
 def _watched(module: nn.Module, tell: Callable[[Step], None]) -> Iterator[None]:
     handles = []
-    for name, layer in module.named_modules():
+    for name, layer in hookable(module):
         kind = type(layer).__name__
 
         def before(_: nn.Module, inputs: Any, name: str = name, kind: str = kind) -> None:
@@ -146,6 +163,13 @@ def _watched(module: nn.Module, tell: Callable[[Step], None]) -> Iterator[None]:
             handle.remove()
 
 
+def hookable(module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """The layers that hooks can be put on, with their names: those of TorchScript take none."""
+    for name, layer in module.named_modules():
+        if not isinstance(layer, torch.jit.ScriptModule):
+            yield name, layer
+
+
 def _tensors(values: Any) -> tuple[Tensor, ...]:
     """The tensors of a layer's inputs or outputs, which may be one, several or none."""
     if isinstance(values, Tensor):
@@ -156,6 +180,10 @@ def _tensors(values: Any) -> tuple[Tensor, ...]:
     if isinstance(values, tuple | list):
         return tuple(tensor for value in values for tensor in _tensors(value))
     return ()
+
+
+def _first_row(step: Step) -> Step:
+    return replace(step, tensors=tuple(tensor[:1] for tensor in step.tensors if tensor.ndim))
 
 
 def _finite(step: Step) -> bool:

@@ -16,6 +16,13 @@ from torch import Tensor, nn
 from leakscope.errors import InputError, ModelError
 from leakscope.networks.losses import Loss, accurate, loss_function
 from leakscope.networks.optimizers import Updates
+from leakscope.networks.tracing import (
+    beginning,
+    failing_step,
+    failure,
+    first_not_finite,
+    reason,
+)
 
 # What a network is given: records (n, …), or several things about each by name, (n, …) each.
 Inputs: TypeAlias = "Tensor | Mapping[str, Tensor]"
@@ -189,29 +196,27 @@ def check_stopping(settings: Training, y: Tensor, validated: bool) -> None:
         )
 
 
-def refuse_not_finite(module: nn.Module, loss: float, epoch: int) -> ModelError:
-    """What to raise where the loss is not finite: it names the layer that went first."""
-    layer = next(
-        (
-            name.rpartition(".")[0] or name
-            for name, weights in module.named_parameters()
-            if not torch.isfinite(weights).all()
-        ),
-        None,
-    )
-    where = (
-        "all weights being finite"
-        if layer is None
-        else (f"the weights of the layer {layer!r} ({_kind(module, layer)}) not being finite")
-    )
+def not_finite(module: nn.Module, loss: float, epoch: int, X: Inputs) -> ModelError:
+    """What to raise where the loss of records X (n, …) is not finite: it names the layer.
+
+    That is the first whose weights are not finite, or else whose answers are not.
+    """
+    broken = [
+        name.rpartition(".")[0] or name
+        for name, weights in module.named_parameters()
+        if not torch.isfinite(weights).all()
+    ]
+    if broken:
+        kind = type(dict(module.named_modules()).get(broken[0], module)).__name__
+        where = f"the weights of the layer {broken[0]!r} ({kind}) not being finite"
+    else:
+        with torch.no_grad():
+            step = first_not_finite(module, lambda: module(X))
+        where = f"all weights being finite{beginning(step)}"
     return ModelError(
         f"The loss was {loss:g} in epoch {epoch} (counting from 1), {where}; lower lr, or scale "
         "the records"
     )
-
-
-def _kind(module: nn.Module, layer: str) -> str:
-    return type(dict(module.named_modules()).get(layer, module)).__name__
 
 
 def _update(
@@ -225,12 +230,20 @@ def _update(
 ) -> float:
     """One step of the optimizer; the loss before it."""
     optimizer.zero_grad()
-    loss = loss_function(settings.loss)(module(X), y)
+    try:
+        outputs = module(X)
+    except Exception as error:  # whatever a layer raises in training mode alone
+        step = failing_step(module, lambda: module(X))
+        raise ModelError(
+            f"{type(module).__name__} could not be trained on a batch of {len(y)} "
+            f"record{'s'[: len(y) - 1]}{failure(step)}: {reason(error)}"
+        ) from error
+    loss = loss_function(settings.loss)(outputs, y)
     if hooks.penalty is not None:
         loss = loss + hooks.penalty(module, X, y)
     value = loss.item()
     if not math.isfinite(value):
-        raise refuse_not_finite(module, value, epoch)
+        raise not_finite(module, value, epoch, X)
     torch.autograd.backward(loss)
     optimizer.step()
     return value
