@@ -16,30 +16,7 @@ from leakscope.networks.clipping import (
     refuse_mixing,
     wired_for_clipping,
 )
-
-
-class Shared(nn.Module):
-    """A layer that is used twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.last(torch.tanh(self.first(torch.tanh(self.first(x)))))
-        return logits
-
-
-class Scaled(nn.Module):
-    """A weight that belongs to no layer that opacus knows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale, self.last = nn.Parameter(torch.ones(4)), nn.Linear(4, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.last(x * self.scale)
-        return logits
+from unusual_networks import Scaled, Shared
 
 
 def test_linear_layers_are_ghosts_and_others_are_not() -> None:

@@ -20,35 +20,12 @@ from leakscope.networks.optimizers import Updates
 from leakscope.networks.private import PrivateTraining, record_losses
 from leakscope.networks.seeding import Purpose, drawing_from, generator
 from leakscope.networks.training import Hooks, Training
+from unusual_networks import Scaled, Shared
 
 N = 24
 X = torch.randn(N, 4, generator=torch.Generator().manual_seed(0))
 Y = (X[:, 0] - X[:, 1] > 0).long()
 LOOP = PrivateTraining(8.0, 1e-3, clip=0.3)
-
-
-class Shared(nn.Module):
-    """A layer that is used twice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.last(torch.tanh(self.first(torch.tanh(self.first(x)))))
-        return logits
-
-
-class Scaled(nn.Module):
-    """A weight that belongs to no layer that opacus knows."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale, self.last = nn.Parameter(torch.ones(4)), nn.Linear(4, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits: Tensor = self.last(x * self.scale)
-        return logits
 
 
 def order(seed: int = 0) -> torch.Generator:

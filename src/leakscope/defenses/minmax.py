@@ -13,8 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
-from leakscope.defenses.networks import defended, network_recipe
-from leakscope.defenses.regularization import refuse_no_logits, refuse_own_loop
+from leakscope.defenses.networks import defended, network_recipe, refuse_no_logits, refuse_own_loop
 from leakscope.errors import InputError
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Defense, Recipe

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.networks import defended, network_recipe
-from leakscope.defenses.regularization import refuse_own_loop
+from leakscope.defenses.networks import defended, network_recipe, refuse_own_loop
 from leakscope.errors import InputError, ModelError
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Defense, Model, Recipe

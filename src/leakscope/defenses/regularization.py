@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leakscope.defenses.networks import defended, network_recipe
+from leakscope.defenses.networks import defended, network_recipe, not_for, refuse_own_loop
 from leakscope.errors import InputError
 from leakscope.models.sklearn import SklearnModel
 from leakscope.options import magnitude, share, whole_number
@@ -281,36 +281,3 @@ class SmoothedCrossEntropy:
             logits = outputs.reshape(len(y))
             return functional.binary_cross_entropy_with_logits(logits, targets.to(logits))
         return functional.cross_entropy(outputs, y, label_smoothing=self.alpha)
-
-
-def refuse_own_loop(recipe: TorchRecipe, defense: Defense, what: str) -> None:
-    """Refuse a recipe whose networks are trained by another loop than the usual one.
-
-    Whoever put the loop there, such as differential privacy, promises something of one training by
-    the loss alone; what: the more that is asked for.
-    """
-    if recipe.loop is not None:
-        raise InputError(
-            f"The defense {str(defense)!r} needs {what}, for which the training loop of the recipe "
-            f"{recipe.name!r} makes no promise; leave one of the two out"
-        )
-
-
-def refuse_no_logits(stage: Stage, defense: Defense) -> Tensor:
-    """The outputs of the first records, (n,) or (n, k), if they are the logits of classes."""
-    from leakscope.networks.endings import kind_of_outputs
-    from leakscope.networks.tracing import evaluating
-
-    with evaluating(stage.module):
-        outputs: Tensor = stage.module(stage.X[:2])
-    if stage.y.is_floating_point() or kind_of_outputs(outputs) != "logits":
-        raise not_for(str(defense))
-    return outputs.detach()
-
-
-def not_for(defense: str) -> InputError:
-    """What to raise where a network has no logits of classes."""
-    return InputError(
-        f"The defense {defense!r} is for networks that give logits of classes, and this one gives "
-        "probabilities or predicts numbers; leave out its softmax, or the defense"
-    )

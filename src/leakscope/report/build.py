@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html
 import json
 import math
 import re
@@ -19,7 +18,7 @@ import numpy as np
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
 from leakscope.report.records import RecordTable
-from leakscope.report.words import LEVELS, headline_outcome, number, span
+from leakscope.report.words import LEVELS, framed, headline_outcome, number, span
 
 SCHEMA_VERSION = 1
 
@@ -131,12 +130,8 @@ class Report:
         return cls(data)
 
     def _repr_html_(self) -> str:
-        """The page for a notebook, in a frame of its own so that neither styles the other."""
-        page = html.escape(self.to_html(), quote=True)
-        return (
-            f'<iframe title="Leakscope report" sandbox="" srcdoc="{page}" '
-            'style="width: 100%; height: 48rem; border: 1px solid #8888;"></iframe>'
-        )
+        """The page for a notebook."""
+        return framed(self.to_html(), "Leakscope report")
 
     def __repr__(self) -> str:
         verdict, strongest = self.verdict, headline_outcome(self.data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import csv
-import html
 import io
 import json
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from typing import Any
 
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
-from leakscope.report.words import number, span
+from leakscope.report.words import framed, number, span
 
 SCHEMA_VERSION = 1
 FILES = ("compare.csv", "compare.html", "compare.json")
@@ -111,12 +110,8 @@ class Comparison:
         return cls(data)
 
     def _repr_html_(self) -> str:
-        """The page for a notebook, in a frame of its own so that neither styles the other."""
-        page = html.escape(self.to_html(), quote=True)
-        return (
-            f'<iframe title="Leakscope comparison" sandbox="" srcdoc="{page}" '
-            'style="width: 100%; height: 48rem; border: 1px solid #8888;"></iframe>'
-        )
+        """The page for a notebook."""
+        return framed(self.to_html(), "Leakscope comparison")
 
     def __repr__(self) -> str:
         lines = [f"<leakscope comparison of {len(self.data['summary'])} defenses>", self.advice]

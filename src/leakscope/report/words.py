@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -141,3 +142,11 @@ def by_reason(not_run: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
     for one in not_run:
         names.setdefault(one["reason"], []).append(one["attack"])
     return [(", ".join(alike), reason) for reason, alike in names.items()]
+
+
+def framed(page: str, title: str) -> str:
+    """A page for a notebook, in a frame of its own so that neither styles the other."""
+    return (
+        f'<iframe title="{title}" sandbox="" srcdoc="{html.escape(page, quote=True)}" '
+        'style="width: 100%; height: 48rem; border: 1px solid #8888;"></iframe>'
+    )
