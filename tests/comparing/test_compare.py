@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from torch import nn
 
 from leakscope.comparing import compare
 from leakscope.comparing.dividing import divide
@@ -32,8 +33,8 @@ def small(inputs, classes):
     return MLP([inputs, 16, classes])
 
 
-def network(**settings):
-    return TorchRecipe("small", small, **{"epochs": 8, "lr": 0.05, "stack": 32} | settings)
+def network(factory=small, **settings):
+    return TorchRecipe("small", factory, **{"epochs": 8, "lr": 0.05, "stack": 32} | settings)
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,12 @@ def test_a_row_has_what_the_interface_says(comparison):
     wanted = {
         "defense", "seed", "train_accuracy", "test_accuracy", "attack", "attack_accuracy", "low",
         "high", "advantage", "auc", "epsilon", "bytes", "train_seconds", "predict_seconds",
-        "leakage", "guarantee", "epochs",
+        "leakage", "guarantee", "epochs", "by_attack",
     }  # fmt: skip
     assert all(wanted <= set(one) for one in comparison.rows)
     assert {"setup", "rows", "frontier", "advice"} <= set(comparison.to_dict())
+    assert "by_attack" not in comparison.to_csv()
+    assert all(set(one["by_attack"]) == {"loss", "label-gap"} for one in comparison.summary)
 
 
 def test_models_are_those_of_the_recipe_on_the_members(comparison, pool):
@@ -298,6 +301,28 @@ def test_everything_is_refused_before_anything_is_trained(what, pool, tmp_path):
     with pytest.raises(error, match=message):
         compare(Counted("counted", LogisticRegression()), pool, **options)
     assert not Counted.where.exists()
+
+
+def normalized(inputs, classes):
+    return nn.Sequential(nn.Linear(inputs, 4), nn.BatchNorm1d(4), nn.Linear(4, classes))
+
+
+NOT_TRAINED = {
+    "too large a budget": (
+        small, [["equal-compute:1", Pruning(budgets={"layers.linear1": 10_000})]],
+        "it has 192 weights",
+    ),
+    "batch normalization": (normalized, ["dpsgd:1"], "BatchNorm1d"),
+    "noise around it": (normalized, ["dpsgd:1+noise:1"], "BatchNorm1d"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_TRAINED)
+def test_networks_that_a_defense_cannot_train_are_refused_first(what, pool, monkeypatch):
+    factory, defenses, message = NOT_TRAINED[what]
+    monkeypatch.setattr(Bench, "judge", lambda *_: pytest.fail("a model was trained"))
+    with pytest.raises(InputError, match=message):
+        compare(network(factory=factory), pool, defenses, **QUICK)
 
 
 def test_numbers_are_not_classes(pool):

@@ -24,7 +24,9 @@ from leakscope.errors import InputError
 from leakscope.options import whole_number
 from leakscope.protocols import Attack, Defense, Recipe
 from leakscope.recipes import as_recipe, task_of
+from leakscope.recipes.torch import TorchRecipe
 from leakscope.records import Records
+from leakscope.records.checks import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +100,14 @@ def make_plan(
     if task_of(made) == "regression" or pool.y.dtype.kind == "f":
         raise InputError(
             f"A comparison judges by accuracy, and the recipe {made.name!r} or the labels (such as "
-            f"{pool.y[0]!r}) are of numbers; give classes, as whole numbers or texts"
+            f"{shown(pool.y[0])}) are of numbers; give classes, as whole numbers or texts"
         )
     pool = pool.take(pool.canonical_order())
     divisions = divide(pool, members, seed, seeds)
     n = max(int((one.roles == MEMBER).sum()) for one in divisions)
     compared = [around(one, made, n) for one in wanted]
+    for defended in compared:
+        _rehearse(defended.recipe, pool)
     for one in wanted:
         for name in sorted({attack.channel for attack in chosen}):
             released(channel_of(name, seed), Releasing(_unfitted(one)))
@@ -127,6 +131,14 @@ def _attacks(
         if one not in able
     }
     return able, left_out, unable
+
+
+def _rehearse(recipe: Recipe | None, records: Records) -> None:
+    """Refuse networks that a defense cannot train, before others are trained."""
+    while recipe is not None and not isinstance(recipe, TorchRecipe):
+        recipe = getattr(recipe, "recipe", None)
+    if recipe is not None:
+        recipe.rehearse(records)
 
 
 def _unfitted(combination: Combination) -> tuple[Defense, ...]:

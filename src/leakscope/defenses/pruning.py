@@ -131,6 +131,10 @@ class PruningCourse:
         (self.before or plainly)(stage)
         prune(stage, budgets, self.pruning.schedule)
 
+    def check(self, module: nn.Module) -> None:
+        """Refuse budgets that the layers of a module do not have."""
+        self.pruning.kept(module)
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -199,8 +203,10 @@ def search_budgets(
         raise InputError("The search has no ratio to try; give one or more, such as [4, 8, 16]")
     members, reference = _sides(records, roles)
     plain = network_recipe(recipe, template)
-    recipes = [plain, *(one.wrap_recipe(plain) for one in choices)]
-    _refuse_impossible(plain, records, choices)
+    recipes = [plain, *(network_recipe(one.wrap_recipe(plain), one) for one in choices)]
+    _refuse_numbers(plain, records)
+    for made in recipes:
+        made.rehearse(records)
     found = []
     for one, made in zip([None, *choices], recipes, strict=True):
         (model,) = made.fit_many(records, roles[None], [seed])
@@ -224,9 +230,8 @@ def _sides(records: Records, roles: NDArray[np.int8]) -> tuple[Records, Records]
     return records.take(roles == 1), records.take(roles == 2)
 
 
-def _refuse_impossible(recipe: TorchRecipe, records: Records, choices: Sequence[Pruning]) -> None:
-    """Refuse what would be refused after the first models have been trained."""
-    from leakscope.networks.seeding import Purpose, drawing_from, generator
+def _refuse_numbers(recipe: TorchRecipe, records: Records) -> None:
+    """Refuse a recipe whose networks have no accuracy."""
     from leakscope.recipes.tensors import table_of
 
     table = table_of(records, recipe.loss, recipe.classes, recipe.dtype)
@@ -235,10 +240,6 @@ def _refuse_impossible(recipe: TorchRecipe, records: Records, choices: Sequence[
             f"The search for budgets needs the accuracy of a classifier, and the recipe "
             f"{recipe.name!r} predicts numbers; prune to a chosen ratio"
         )
-    with drawing_from(generator(0, Purpose.WEIGHTS)):
-        module = recipe.factory(table.inputs, table.outputs)
-    for one in choices:
-        one.kept(module)
 
 
 def _candidate(

@@ -91,7 +91,7 @@ class PrivateTraining:
         It takes part in nothing that looks at records: validation records are left alone.
         """
         _refuse_unaccounted(settings, hooks or Hooks())
-        refuse_mixing(module)
+        self.check(module)
         sampling = Sampling.of(len(y), settings.batch_size, settings.epochs)
         noise = noise_for(self.epsilon, self.delta, sampling, self.accountant)
         layers = looked_at(module, rows(X, torch.arange(1)))
@@ -115,6 +115,10 @@ class PrivateTraining:
         epsilon = spent(account, self.epsilon, self.delta)
         privacy = Privacy(epsilon, self.delta, noise, sampling, layers.ghost, layers.per_record)
         return PrivateHistory(tuple(history), torch.get_num_threads(), privacy)
+
+    def check(self, module: nn.Module) -> None:
+        """Refuse a module whose records cannot be told apart in its gradients."""
+        refuse_mixing(module)
 
     def _optimizer(
         self, module: nn.Module, settings: Training, noise: float, order: torch.Generator, n: int

@@ -103,6 +103,15 @@ def plainly(stage: Stage) -> None:
     stage.train()
 
 
+def refuse(part: object, module: nn.Module) -> None:
+    """Let a course, and those it goes on from, or a loop say what it cannot train, untrained."""
+    while part is not None:
+        check = getattr(part, "check", None)
+        if check is not None:
+            check(module)
+        part = getattr(part, "before", None)
+
+
 def combined(*hooks: Hooks) -> Hooks:
     """Hooks that are all called, in this order; penalties are added up."""
     penalties = [one.penalty for one in hooks if one.penalty is not None]

@@ -103,6 +103,20 @@ class TorchRecipe(Recipe):
         """One model, trained on all of the records."""
         return self._fitted(records, np.ones((1, len(records)), dtype=np.int8), [seed])[0]
 
+    def rehearse(self, records: Records) -> None:
+        """Refuse what would be refused once training has begun, and train nothing."""
+        from leakscope.networks.seeding import Purpose, drawing_from, generator
+        from leakscope.networks.stages import refuse
+
+        with self._at_work(records):
+            table = table_of(records, self.loss, self.classes, one_of("dtype", self.dtype, DTYPES))
+            self._settings(table)
+            with drawing_from(generator(0, Purpose.WEIGHTS)):
+                module = self._made(table)
+            self._check(module, table)
+            for part in (self.loop, self.course):
+                refuse(part, module)
+
     def _fitted(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
     ) -> list[TorchModel]:
