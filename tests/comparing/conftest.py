@@ -38,6 +38,7 @@ def row(defense: str, seed: int, **figures: object) -> dict[str, object]:
         "advantage": 0.2,
         "auc": 0.6,
         "attacks": 2,
+        "by_attack": {},
         "leakage": None,
         "epsilon": None,
         "delta": None,

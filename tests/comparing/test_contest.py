@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,29 @@ def test_a_summary_has_the_means_and_the_lower_end_of_the_rows(contest):
     assert other["js"] is None
     assert other["against_none"]["attack_accuracy"]["value"] == pytest.approx(-0.3)
     assert other["guarantee"] == "no formal guarantee"
+
+
+def test_a_summary_has_every_attack_that_ran_under_all_seeds(contest):
+    found = contest({"none": steady(0.7, 0.8), "other": steady(0.6, 0.5)})
+    still = np.zeros(3)
+    rows = [
+        replace(
+            one,
+            row=one.row | {"by_attack": {"loss": {"low": low}, "rare": {"low": 0.1}}},
+            by_attack={"loss": Figure(value, still, 1e-8)}
+            | ({"rare": Figure(0.5, still, 1e-8)} if low < 0.5 else {}),
+        )
+        for one, value, low in zip(
+            found.judged["none"], (0.6, 0.61, 0.62), (0.3, 0.4, 0.5), strict=True
+        )
+    ]
+    told = Contest({"none": rows}).summary("none")["by_attack"]
+    assert set(told) == {"loss"}
+    assert told["loss"]["value"] == pytest.approx(0.61)
+    # The rows' lower ends allow for the choice among attacks, and so does that of the mean.
+    assert told["loss"]["low"] == pytest.approx(0.4)
+    assert 0.62 < told["loss"]["high"] < 0.65
+    assert found.summary("other")["by_attack"] == {}
 
 
 def idle(rng, n=80, seeds=3):

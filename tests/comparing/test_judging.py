@@ -120,6 +120,26 @@ def test_a_model_that_no_attack_can_be_run_on_is_refused():
         headline([], "x", {"loss": "It lacks that."})
 
 
+def test_every_attack_is_told_and_any_may_be_looked_at_for_its_strength(seat):
+    found, _ = judged(LogisticRegression(C=1e4), seat)
+    told, row = found.row["by_attack"], found.row
+    assert set(told) == {"loss", "label-gap", "entropy"}
+    strongest = max(told, key=lambda name: told[name]["value"])
+    assert strongest == row["attack"]
+    assert told[strongest]["value"] == row["attack_accuracy"]
+    assert row["low"] == max(one["low"] for one in told.values())
+    assert row["high"] == max(one["high"] for one in told.values())
+    for name, figure in found.by_attack.items():
+        assert figure.value == pytest.approx(told[name]["value"])
+    assert found.by_attack[strongest] is found.found
+    # One attack alone has nothing to allow for.
+    (only,) = (
+        judged(LogisticRegression(C=1e4), seat, attacks=ATTACKS[:1])[0].row["by_attack"].values()
+    )
+    assert told["loss"]["low"] < only["low"]
+    assert (told["loss"]["value"], told["loss"]["high"]) == (only["value"], only["high"])
+
+
 def test_too_few_records_for_a_divergence_leave_it_out(pool):
     pool = pool.take(pool.canonical_order())
     few = Seat.of(pool, divide(pool, 30, 0, 1)[0], 0, 0)

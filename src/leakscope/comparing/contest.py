@@ -69,16 +69,14 @@ class Contest:
     def summary(self, name: str) -> dict[str, Any]:
         """What one defense comes to over all seeds, for JSON."""
         rows = [one.row for one in self.judged[name]]
-        found = within(self._found(name).mean(), 0.0, 1.0)
-        # The rows' lower ends allow for the choice of the attack: so must that of their mean.
-        low = min(found.low, float(np.mean([row["low"] for row in rows])))
         beaten_by = self.beaten_by(name)
         return {
             "defense": name,
             "seeds": len(rows),
             "attack": Counter(row["attack"] for row in rows).most_common(1)[0][0],
             "test_accuracy": within(self._right(name).mean(), 0.0, 1.0).to_dict(),
-            "attack_accuracy": Interval(found.value, low, found.high).to_dict(),
+            "attack_accuracy": _chosen(self._found(name), [row["low"] for row in rows]).to_dict(),
+            "by_attack": self._by_attack(name),
             **{key: _mean([row[key] for row in rows]) for key in MEANS},
             "bytes": _whole(_mean([row["bytes"] for row in rows])),
             "js": _mean([row["leakage"] and row["leakage"]["js"]["value"] for row in rows]),
@@ -93,11 +91,32 @@ class Contest:
             },
         }
 
+    def _by_attack(self, name: str) -> dict[str, dict[str, float | None]]:
+        """The mean accuracy of each attack that ran under all seeds."""
+        judged = self.judged[name]
+        return {
+            attack: _chosen(
+                Figures.of([one.by_attack[attack] for one in judged]),
+                [one.row["by_attack"][attack]["low"] for one in judged],
+            ).to_dict()
+            for attack in judged[0].by_attack
+            if all(attack in one.by_attack for one in judged)
+        }
+
     def _right(self, name: str) -> Figures:
         return Figures.of([one.right for one in self.judged[name]])
 
     def _found(self, name: str) -> Figures:
         return Figures.of([one.found for one in self.judged[name]])
+
+
+def _chosen(found: Figures, lows: Sequence[float]) -> Interval:
+    """The mean accuracy of an attack that may have been chosen among several.
+
+    lows: the rows' lower ends, which allow for the choice: so must that of their mean.
+    """
+    mean = within(found.mean(), 0.0, 1.0)
+    return Interval(mean.value, min(mean.low, float(np.mean(lows))), mean.high)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -12,6 +12,7 @@ from leakscope.evidence import Folds
 from leakscope.options import whole_number
 from leakscope.protocols import Bools
 from leakscope.records import Records
+from leakscope.records.checks import shown
 
 MEMBER, REFERENCE = 1, 2
 
@@ -84,8 +85,8 @@ def _check(records: Records, blocks: NDArray[np.intp], division: Division) -> No
             )
         if len(np.unique(records.y[chosen])) < 2:
             raise InputError(
-                f"The {name} of one seed all have the label {records.y[chosen][0]!r}; give more "
-                "records, of two classes"
+                f"The {name} of one seed all have the label {shown(records.y[chosen][0])}; give "
+                "more records, of two classes"
             )
 
 

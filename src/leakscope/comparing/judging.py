@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ class Judged:
     """One row of the comparison, and what is needed to compare it with others.
 
     right, found: the test accuracy and the accuracy of the strongest attack, with what each block
-    of the pool has to do with them. not_run: why an attack has no outcome.
+    of the pool has to do with them. not_run: why an attack has no outcome. by_attack: as found, of
+    each attack.
     """
 
     defense: str
@@ -40,6 +41,7 @@ class Judged:
     right: Figure
     found: Figure
     not_run: Mapping[str, str]
+    by_attack: Mapping[str, Figure] = field(default_factory=dict)
 
     @property
     def seed(self) -> int:
@@ -103,6 +105,7 @@ def judge_model(
         "advantage": strongest.advantage.value,
         "auc": strongest.auc.value,
         "attacks": len(outcomes),
+        "by_attack": {name: one.to_dict() for name, one in accuracies(outcomes).items()},
         "leakage": leakage,
         **_promised(defended),
         "bytes": size_of(trained.model),
@@ -110,9 +113,14 @@ def judge_model(
         "predict_seconds": predicting,
         "epochs": _known(trained.epochs),
     }
-    found = _found(battery, strongest, seat, blocks)
+    found = {one.attack: _found(battery, one, seat, blocks) for one in outcomes}
     return Judged(
-        defended.name, row, Figure.rate(right[others], seat.place[others], blocks), found, not_run
+        defended.name,
+        row,
+        Figure.rate(right[others], seat.place[others], blocks),
+        found[strongest.attack],
+        not_run,
+        found,
     )
 
 
@@ -144,26 +152,35 @@ def headline(
     if not outcomes:
         reason = next(iter(not_run.values()), "")
         raise ModelError(f"No attack could be run on the models of {name!r}: {reason}")
-    accuracies = [one.accuracy for one in outcomes]
-    together = 1 - 2 * TAIL / len(outcomes)
-    interval = interval_of_largest(
-        np.array([one.value for one in accuracies]),
-        np.array([one.rates.accuracy(together).low for one in outcomes]),
-        np.array([one.high for one in accuracies]),
+    found = accuracies(outcomes).values()
+    value, low, high = (
+        np.array([getattr(one, end) for one in found]) for end in ("value", "low", "high")
     )
+    interval = interval_of_largest(value, low, high)
     # Of equally strong ones that of the first name, whatever the order they ran in.
     strongest = min(outcomes, key=lambda one: (-one.accuracy.value, one.attack))
     return strongest, interval
 
 
-def _found(battery: Battery, strongest: Outcome, seat: Seat, blocks: int) -> Figure:
-    """How accurate the strongest attack is on the records it is judged on."""
-    shot = battery.shots[strongest.attack]
+def accuracies(outcomes: Sequence[Outcome]) -> dict[str, Interval]:
+    """How accurate each attack is; the lower ends hold for all of them together.
+
+    So any of them may be looked at because it is the strongest.
+    """
+    together = 1 - 2 * TAIL / max(len(outcomes), 1)
+    return {
+        one.attack: replace(one.accuracy, low=one.rates.accuracy(together).low) for one in outcomes
+    }
+
+
+def _found(battery: Battery, outcome: Outcome, seat: Seat, blocks: int) -> Figure:
+    """How accurate an attack is on the records it is judged on."""
+    shot = battery.shots[outcome.attack]
     # A threshold of the attack's own is judged on all records, a chosen one on the others.
     everyone = np.ones(len(seat.membership), dtype=bool)
     judged = ~seat.folds.calibration if shot.threshold is None else everyone
     return Figure.accuracy(
-        (shot.scores >= strongest.threshold.value)[judged],
+        (shot.scores >= outcome.threshold.value)[judged],
         seat.membership[judged],
         seat.place[judged],
         blocks,
