@@ -69,6 +69,7 @@ class Outcome:
             "advantage": self.advantage.to_dict(),
             "accuracy": self.accuracy.to_dict(),
             "threshold": self.threshold.to_dict(),
+            "rates": self.rates.to_dict(),
             "tpr_at_fpr": [rate.to_dict() for rate in self.tpr_at_fpr],
             "ppv": {"prior": self.prior, **self.ppv.to_dict()},
             "epsilon_lower": None if self.epsilon_lower is None else self.epsilon_lower.to_dict(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,10 @@ class Rates:
             sides.append((float(hits.mean()), effective_size(hits, codes, inflation)))
         (tpr, members), (fpr, nonmembers) = sides
         return cls(tpr, fpr, members, nonmembers)
+
+    def to_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return asdict(self)
 
     def advantage(self, confidence: float = 0.95) -> Interval:
         """The signed advantage, TPR − FPR, with Newcombe's interval."""

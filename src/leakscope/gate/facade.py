@@ -1,0 +1,84 @@
+"""The third front door: a report and limits in, a decision out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from leakscope.errors import UnknownNameError
+from leakscope.gate.baseline import BaselineLimit, check_comparable
+from leakscope.gate.deciding import Decided, Decision
+from leakscope.gate.limits import (
+    AdvantageLimit,
+    DisclosureLimit,
+    Limit,
+    Required,
+    figure_limits,
+    within,
+)
+from leakscope.gate.reading import Audited, read_report
+from leakscope.gate.result import Check
+from leakscope.options import whole_number
+from leakscope.report import Report
+
+TOLERANCE = 0.05
+
+
+def check(
+    report: Report | str | Path,
+    *,
+    max_advantage: float | None = None,
+    max_auc: float | None = None,
+    max_tpr: str | Iterable[str] | None = None,
+    max_disclosed: int | None = None,
+    baseline: Report | str | Path | None = None,
+    tolerance: float = TOLERANCE,
+    require: Sequence[str] = (),
+) -> Check:
+    """Whether a report keeps to limits: holds, violated, or undecided, from intervals alone.
+
+    report: a Report, its report.json, or the folder that holds it. max_tpr: such as "0.02@0.01",
+    at most 2 % of members found at a false positive rate of 1 %, or several of them.
+    max_disclosed: how many training records any extraction may bring back. baseline: an older
+    report; no attack may have a surely larger advantage than there, nor possibly one larger by
+    more than the tolerance. require: attacks that must have run. Without any limit it is the
+    advantage that the report was made with.
+    """
+    limits = figure_limits(max_advantage, max_auc, max_tpr)
+    if max_disclosed is not None:
+        limits.append(DisclosureLimit(whole_number("max_disclosed", max_disclosed, 0)))
+    tolerance = within("tolerance", tolerance, 0.0)
+    audited = read_report(report)
+    notes: list[str] = []
+    if baseline is not None:
+        before = read_report(baseline)
+        notes += check_comparable(audited, before)
+        limits.append(BaselineLimit(before, tolerance))
+    if not limits:
+        limits.append(AdvantageLimit(within("limit of the report", audited.limit, 0.0)))
+        notes.append(
+            f"No limit was given: the advantage is held to {audited.limit:g}, with which the "
+            "report was made."
+        )
+    limits += [_required(name, audited) for name in require]
+    decided = tuple(_decide(one, audited) for one in limits)
+    return Check(audited.name, decided, audited.not_run, tuple(notes))
+
+
+def _decide(limit: Limit, audited: Audited) -> Decided:
+    if audited.invalid:
+        return Decided(limit.name, Decision.undecided, f"The audit is invalid: {audited.reason}")
+    return limit.decide(audited)
+
+
+def _required(name: str, audited: Audited) -> Required:
+    """An attack that must have run; a name that nobody knows is a slip, not an attack."""
+    told = audited.ran | set(audited.not_run)
+    if name not in told:
+        # Only here, because it imports every attack.
+        from leakscope.registry import entries
+
+        known = {entry.name for kind in ("attack", "extraction") for entry in entries(kind)}
+        if name not in known:
+            raise UnknownNameError("attack", name, told | known)
+    return Required(name)

@@ -1,0 +1,77 @@
+"""Check: what became of every limit, and of all of them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from leakscope.gate.deciding import Decided, Decision
+from leakscope.gate.words import WORDS
+
+EXIT_CODES = {Decision.holds: 0, Decision.violated: 1, Decision.undecided: 3}
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a gate says of a report: holds, violated or undecided, limit by limit.
+
+    report: the report's file. limits: at least one. not_run: reasons by attack. notes: what a
+    reader should know beside, in sentences.
+    """
+
+    report: str
+    limits: tuple[Decided, ...]
+    not_run: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decision(self) -> Decision:
+        """Violated where any limit is; else undecided where any limit is; else it holds."""
+        found = {one.decision for one in self.limits}
+        order = (Decision.violated, Decision.undecided, Decision.holds)
+        return next(decision for decision in order if decision in found)
+
+    @property
+    def exit_code(self) -> int:
+        """0 holds, 1 violated, 3 undecided; 2 is for errors."""
+        return EXIT_CODES[self.decision]
+
+    @property
+    def sentence(self) -> str:
+        """The decision in one sentence, by the first limit that made it."""
+        made = [one for one in self.limits if one.decision is self.decision]
+        first, others = made[0], len(made) - 1
+        if others and self.decision is Decision.holds:
+            return f"Holds: all {len(made)} limits."
+        more = f" and {others} more" if others else ""
+        why = first.reason[0].lower() + first.reason[1:]
+        return f"{WORDS[self.decision]}: {first.limit}{more}: {why}"
+
+    @property
+    def skipped(self) -> list[dict[str, str]]:
+        """What was not run and why, as a report has it."""
+        return [{"attack": name, "reason": reason} for name, reason in self.not_run.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "report": self.report,
+            "decision": self.decision.value,
+            "exit_code": self.exit_code,
+            "sentence": self.sentence,
+            "limits": [one.to_dict() for one in self.limits],
+            "not_run": self.skipped,
+            "notes": list(self.notes),
+        }
+
+    def to_junit(self) -> str:
+        """The text of a JUnit XML file: a test case for each limit."""
+        from leakscope.gate.junit import junit
+
+        return junit(self)
+
+    def to_markdown(self) -> str:
+        """The text of a summary in GitHub's Markdown."""
+        from leakscope.gate.markdown import markdown
+
+        return markdown(self)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import leakscope
+from gated import attacked, audited, report_of
+from leakscope.errors import InputError, UnknownNameError
+from leakscope.gate import Check, check
+
+FOUND = {0.01: (0.02, 0.01, 0.03)}
+STRONG = report_of(audited(attacked("loss", 0.9, 0.1, found=FOUND), attacked("lira", 0.6, 0.5)))
+SAFE = report_of(audited(attacked("loss", 0.51, 0.5, found=FOUND)))
+OPEN = report_of(audited(attacked("loss", 0.58, 0.5, found=FOUND), not_run={"lira": "No."}))
+
+
+def test_it_is_public() -> None:
+    assert leakscope.check is check
+
+
+@pytest.mark.parametrize(
+    ("report", "decision", "code"),
+    [(SAFE, "holds", 0), (STRONG, "violated", 1), (OPEN, "undecided", 3)],
+)
+def test_the_three_answers(report, decision, code) -> None:
+    found = check(report, max_advantage=0.1)
+    assert (found.decision, found.exit_code) == (decision, code)
+    assert found.notes == ()
+
+
+def test_without_a_limit_it_is_that_of_the_report_and_says_so() -> None:
+    report = report_of(audited(attacked("loss", 0.6, 0.5), limit=0.3))
+    found = check(report)
+    assert [one.limit for one in found.limits] == ["advantage ≤ 0.3"]
+    assert found.decision == "holds"
+    assert found.notes == (
+        "No limit was given: the advantage is held to 0.3, with which the report was made.",
+    )
+    assert [one.limit for one in check(report, require=["loss"]).limits] == [
+        "advantage ≤ 0.3", "loss must run",
+    ]  # fmt: skip
+    assert len(check(report, baseline=report).limits) == 1  # a baseline is a limit
+
+
+def test_every_limit_is_decided_for_itself_and_the_worst_decides_for_all() -> None:
+    found = check(
+        OPEN, max_advantage=0.01, max_auc=0.9, max_tpr=["0.05@0.01", "0.02@0.01"],
+        max_disclosed=0, baseline=OPEN, tolerance=0.5, require=["lira", "loss"],
+    )  # fmt: skip
+    assert [(one.limit, str(one.decision)) for one in found.limits] == [
+        ("advantage ≤ 0.01", "violated"),
+        ("AUC ≤ 0.9", "holds"),
+        ("TPR at 0.01 FPR ≤ 0.05", "holds"),
+        ("TPR at 0.01 FPR ≤ 0.02", "undecided"),
+        ("records recovered ≤ 0", "undecided"),
+        ("advantage ≤ baseline", "holds"),
+        ("lira must run", "undecided"),
+        ("loss must run", "holds"),
+    ]
+    assert (found.decision, found.exit_code) == ("violated", 1)
+    assert found.not_run == {"lira": "No."}
+
+
+@pytest.mark.parametrize("level", ["invalid", "leaks"])
+def test_an_invalid_audit_is_never_an_answer(level) -> None:
+    attacks = [attacked("loss", 0.9, 0.1)] if level == "invalid" else []
+    report = report_of(audited(*attacks, level=level, reason="The sides overlap."))
+    found = check(report, max_advantage=0.99, max_tpr="0.9@0.42", max_disclosed=9, require=["loss"])
+    assert {str(one.decision) for one in found.limits} == {"undecided"}
+    assert len(found.limits) == 4
+    assert found.exit_code == 3
+    assert found.limits[0].reason == "The audit is invalid: The sides overlap."
+
+
+def test_a_required_name_that_nobody_knows_is_a_slip() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'loss'"):
+        check(SAFE, require=["los"])
+    assert check(SAFE, require=["rmia"]).exit_code == 3  # known, and not in this report
+    assert check(OPEN, max_advantage=0.5, require=["lira"]).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_disclosed": -1}, "max_disclosed must be a whole number of at least 0, got -1"),
+        ({"max_disclosed": 1.5}, "max_disclosed"),
+        ({"tolerance": -0.1}, "The tolerance is -0.1"),
+        ({"max_advantage": 2}, "The max_advantage is 2"),
+        ({"max_tpr": "1"}, "such as 0.02@0.01"),
+        ({"baseline": "nowhere.json"}, "'nowhere.json' cannot be read"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, message) -> None:
+    with pytest.raises(InputError, match=message):
+        check(SAFE, **options)
+
+
+def test_options_are_checked_before_a_report_is_read() -> None:
+    with pytest.raises(InputError, match=r"The max_auc is 0\.3"):
+        check("nowhere.json", max_auc=0.3)
+
+
+def test_a_report_without_a_limit_of_its_own_needs_one() -> None:
+    data = SAFE.to_dict()
+    data["verdict"]["limit"] = None
+    with pytest.raises(InputError, match="The limit of the report is nan"):
+        check(leakscope.Report(data))
+
+
+def test_the_gate_agrees_with_the_verdict() -> None:
+    """With the report's own limit: what is not found to leak holds, and what is violated leaks."""
+    rng = np.random.default_rng(11)
+    seen = set()
+    for n, sharp in [(1500, 0.0), (1500, 0.02), (150, 0.0), (400, 0.5), (2000, 0.12), (400, -0.5)]:
+        sides = []
+        for extra in (sharp, 0.0):
+            truth = rng.integers(0, 2, n)
+            right = np.clip(rng.beta(3, 2, n) + extra, 0.001, 0.999)
+            sides += [np.where(truth == 1, right, 1 - right), truth]
+        report = leakscope.audit_predictions(*sides, attacks=["loss", "label-gap", "entropy"])
+        found, level = check(report), report.verdict.level
+        seen.add((level, str(found.decision)))
+        assert found.decision == "holds" or level != "no_leak_found"
+        assert found.decision != "violated" or level == "leaks"
+    assert {("no_leak_found", "holds"), ("leaks", "violated")} <= seen
+    assert any(decision == "undecided" for _, decision in seen)
+
+
+def test_the_answer_for_json(tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text(OPEN.to_json(), "utf-8")
+    found = check(tmp_path, max_advantage=0.1)
+    assert isinstance(found, Check)
+    told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert told["report"] == str(tmp_path)
+    assert (told["decision"], told["exit_code"]) == ("undecided", 3)
+    assert told["not_run"] == [{"attack": "lira", "reason": "No."}]
+    (limit,) = told["limits"]
+    assert set(limit) == {
+        "limit", "decision", "attack", "value", "low", "high", "records_to_decide", "reason",
+    }  # fmt: skip
+    assert (limit["attack"], limit["value"]) == ("loss", pytest.approx(0.08))
+    assert told["sentence"].startswith("Cannot decide: advantage ≤ 0.1: the loss attack has")
