@@ -1,0 +1,273 @@
+"""JSON by POST to one address: bounded in time and size, tried again where that can help.
+
+The address is the only one that records are ever sent to. Redirects are not followed, certificates
+are checked, and nothing of the secret that opens the service gets into a message.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from http.client import HTTPException, HTTPResponse
+from typing import Any, NoReturn
+from urllib.error import HTTPError, URLError
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.request import (
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+)
+
+from leakscope.errors import InputError, ModelError
+from leakscope.models.pacing import Clock, asked_to_wait, backoff
+
+PART = 65_536  # bytes read at once
+LONGEST_SAYING = 200  # characters of what a service says of an error
+# A service that asks for a longer pause than this is not waited for.
+PATIENCE = 600.0
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# Names of parameters that hold what must not stand in a report or a command line.
+SECRETS = ("key", "token", "secret", "password", "passwd", "signature", "sig", "auth")
+
+# What to do about a status that another attempt would only repeat.
+ADVICE = {
+    401: "name the environment variable of its token with token_env",
+    403: "name the environment variable of its token with token_env",
+    413: "give a smaller batch_size",
+}
+EXAMPLE = "http://127.0.0.1:8000/predict"
+USUAL = "check the address, and the form of the records it takes"
+
+
+class _AgainError(Exception):
+    """This attempt failed in a way that another may not; wait: the seconds that were asked for."""
+
+    def __init__(self, why: str, wait: float = 0.0) -> None:
+        super().__init__(why)
+        self.wait = wait
+
+
+class Poster:
+    """Sends JSON texts to one address and gives back the JSON that they are answered with.
+
+    secret: what no message may hold. retried: how many attempts were not the first.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        secret: str | None,
+        timeout: float,
+        retries: int,
+        largest_answer: int,
+        clock: Clock,
+    ) -> None:
+        self.url, self.name = url, f"the model at {public_address(url)}"
+        self.headers, self.secret = headers, secret
+        self.timeout, self.retries, self.largest_answer = timeout, retries, largest_answer
+        self.clock, self.retried = clock, 0
+        self._opener = _opener_for(url)
+
+    def post(self, body: str, before: Callable[[], None]) -> Any:
+        """The answer to this text, decoded; a ModelError says why there is none.
+
+        before: called before each attempt, to keep a rate.
+        """
+        request = Request(self.url, body.encode(), dict(self.headers), method="POST")
+        attempt = 0
+        while True:
+            before()
+            try:
+                return self._decoded(self._exchange(request))
+            except _AgainError as failed:
+                self._wait_or_stop(failed, attempt)
+            attempt += 1
+            self.retried += 1
+
+    def _wait_or_stop(self, failed: _AgainError, attempt: int) -> None:
+        if failed.wait > PATIENCE:
+            raise ModelError(
+                f"{self.name} asks to be left alone for {failed.wait:,.0f} seconds ({failed}); "
+                "try again later, or ask it less often with requests_per_second"
+            ) from failed
+        if attempt == self.retries:
+            times = "1 attempt" if attempt == 0 else f"{attempt + 1} attempts"
+            raise ModelError(
+                f"{self.name} gave no answer in {times} ({failed}); see that it runs there, or "
+                "try again later"
+            ) from failed
+        self.clock.sleep(max(failed.wait, backoff(attempt, self.clock.draw())))
+
+    def _exchange(self, request: Request) -> bytes:
+        try:
+            with self._opener.open(request, timeout=self.timeout) as response:
+                return self._read(response)
+        except HTTPError as error:
+            with error:
+                self._refused(error)
+        except URLError as error:
+            if isinstance(error.reason, ssl.SSLCertVerificationError):
+                raise ModelError(
+                    f"{self.name} has a certificate that cannot be trusted "
+                    f"({error.reason.verify_message}); name the authority that signed it in "
+                    "SSL_CERT_FILE"
+                ) from None
+            slow = isinstance(error.reason, TimeoutError)
+            raise _AgainError(self._too_slow if slow else _plain(error.reason)) from error
+        except TimeoutError as error:
+            raise _AgainError(self._too_slow) from error
+        except (HTTPException, OSError) as error:
+            raise _AgainError(f"the connection broke off: {_plain(error)}") from error
+
+    @property
+    def _too_slow(self) -> str:
+        return f"no answer within {self.timeout:g} seconds"
+
+    def _read(self, response: HTTPResponse) -> bytes:
+        """The body, if it is no larger than allowed and all of it comes in time."""
+        # A service that sends a byte now and then never lets the socket's own timeout pass.
+        until = self.clock.now() + self.timeout
+        declared = response.headers.get("Content-Length", "")
+        # A number of more digits is no size, and Python refuses to read the longest.
+        plausible = declared.isascii() and declared.isdigit() and len(declared) < 20
+        expected = int(declared) if plausible else None
+        body = bytearray()
+        while expected is None or len(body) < expected:
+            if max(expected or 0, len(body)) > self.largest_answer:
+                raise ModelError(
+                    f"{self.name} answered with more than {self.largest_answer:,} bytes; give a "
+                    "smaller batch_size, or a larger largest_answer"
+                )
+            part = response.read1(PART)
+            if not part:
+                break
+            body += part
+            if self.clock.now() > until:
+                raise _AgainError(self._too_slow)
+        if expected is not None and len(body) < expected:
+            raise _AgainError(f"the connection broke off after {len(body):,} of {expected:,} bytes")
+        return bytes(body)
+
+    def _refused(self, error: HTTPError) -> NoReturn:
+        """What to make of a status that is no success."""
+        code = error.code
+        told = f"status {code}{self._said(error)}"
+        if code in (408, 429) or code >= 500:
+            raise _AgainError(told, asked_to_wait(error.headers.get("Retry-After")))
+        if 300 <= code < 400:
+            where = self._clean(error.headers.get("Location") or "another address")
+            raise ModelError(
+                f"{self.name} leads on to {where} (status {code}), and records are sent to no "
+                "address but the one given; give that one if it is right"
+            )
+        raise ModelError(f"{self.name} refused a request ({told}); {ADVICE.get(code, USUAL)}")
+
+    def _said(self, error: HTTPError) -> str:
+        """What stands in the body of an error, in one short line."""
+        body: Any = error.fp
+        try:
+            text = str(body.read1(PART).decode("utf-8", "replace"))
+        except (HTTPException, OSError):
+            return ""
+        with suppress(ValueError, KeyError, TypeError, RecursionError):
+            text = str(json.loads(text)["error"])
+        return f": {self._clean(text)}" if text.strip() else ""
+
+    def _clean(self, text: str) -> str:
+        if self.secret:
+            text = text.replace(self.secret, "…")
+        line = " ".join(text.split())
+        line = "".join(one if one.isprintable() else "�" for one in line)
+        return line if len(line) <= LONGEST_SAYING else line[:LONGEST_SAYING] + "…"
+
+    def _decoded(self, body: bytes) -> Any:
+        try:
+            return json.loads(body.decode(), parse_constant=_not_json)
+        except (ValueError, RecursionError) as error:
+            start = self._clean(body[:80].decode("utf-8", "replace"))
+            raise ModelError(
+                f"{self.name} answered with what is not JSON ({_plain(error)}): {start!r}; "
+                "check the address"
+            ) from None
+
+
+def checked_address(url: Any) -> str:
+    """The address, if records may be sent there: http or https, and no secret in it."""
+    parts = _parts_of(url)
+    if parts is None:
+        raise InputError(f"The address of the model cannot be read; give one such as {EXAMPLE}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(
+            f"The address {_without_secrets(parts)!r} is not one of http:// or https://; give one "
+            f"such as {EXAMPLE}"
+        )
+    if parts.username is not None or parts.password is not None:
+        raise InputError(
+            f"The address of {parts.hostname} holds a user or a password, which would stand in the "
+            "report; put it into an environment variable and name that with token_env"
+        )
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if any(secret in name.lower() for secret in SECRETS):
+            raise InputError(
+                f"The address of {parts.hostname} holds the parameter {name!r}, which would stand "
+                "in the report; put its value into an environment variable and name that with "
+                "token_env, and with token_header where it goes"
+            )
+    if parts.port == 0 or not (url.isascii() and url.isprintable()) or " " in url:
+        raise InputError(
+            f"The address {_without_secrets(parts)!r} cannot be asked; give one such as {EXAMPLE}"
+        )
+    return str(url)
+
+
+def _parts_of(url: Any) -> SplitResult | None:
+    if not isinstance(url, str):
+        return None
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a port that is no number shows here only
+    except ValueError:
+        return None
+    return parts
+
+
+def public_address(url: str) -> str:
+    """The address as it is told: without what follows a question mark."""
+    return _without_secrets(urlsplit(url))
+
+
+def _without_secrets(parts: SplitResult) -> str:
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
+
+
+class _StayHere(HTTPRedirectHandler):
+    """Follows no redirect: the status itself is the answer."""
+
+    def redirect_request(self, *asked: Any) -> None:
+        return None
+
+
+def _opener_for(url: str) -> OpenerDirector:
+    handlers: list[Any] = [_StayHere()]
+    if urlsplit(url).scheme == "https":
+        handlers.append(HTTPSHandler(context=ssl.create_default_context()))
+    if urlsplit(url).hostname in LOOPBACK:
+        handlers.append(ProxyHandler({}))  # a proxy would look for it on its own machine
+    return build_opener(*handlers)
+
+
+def _not_json(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _plain(error: object) -> str:
+    """An error of a library in one line."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
