@@ -14,7 +14,7 @@ INPUTS  := pyproject.toml constraints.txt src/leakscope/__init__.py
 TEST := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint bench clean
+.PHONY: help demo test check lint browser picture docs bench clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -35,13 +35,23 @@ lint: $(VENV)/dev.stamp ## format, lint, types and import contracts alone
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+browser: $(VENV)/dev.stamp ## the pages in Chromium alone, with pictures of them in screenshots/
+	LEAKSCOPE_BROWSER=required LEAKSCOPE_SCREENSHOTS=$(CURDIR)/screenshots $(TEST) tests/browser
+
+picture: $(VENV)/dev.stamp demo ## take the picture of README.md again, of the report of the demo
+	$(BIN)/python tests/browser/picture.py demo-report/report.html docs/images/report.png
+
+docs: $(VENV)/docs.stamp ## build the documentation into site/, with every link and anchor checked
+	$(BIN)/python -m mkdocs build --strict
+	@echo "The documentation is in site/index.html; served by python -m http.server -d site it has a search, too."
+
 bench: $(VENV)/dev.stamp ## run every script in benchmarks/, one after the other
 	@for script in benchmarks/[a-z]*.py; do \
 	    echo "== $$script"; OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python $$script || exit 1; \
 	done
 
-clean: ## remove .venv, caches and what the demo wrote
-	rm -rf $(VENV) build dist src/*.egg-info demo-report htmlcov .coverage .coverage.* \
+clean: ## remove .venv, caches, the site, pictures and what the demo wrote
+	rm -rf $(VENV) build dist site src/*.egg-info demo-report screenshots htmlcov .coverage .coverage.* \
 	    .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The demo needs the core alone; the tests add to the same environment.
@@ -53,6 +63,11 @@ $(VENV)/core.stamp: $(VENV)/pyvenv.cfg $(INPUTS)
 $(VENV)/dev.stamp: $(VENV)/pyvenv.cfg $(INPUTS)
 	@echo "installing leakscope and what its tests need into $(VENV)" >&2
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $(VENV)/core.stamp $@
+
+$(VENV)/docs.stamp: $(VENV)/pyvenv.cfg $(INPUTS)
+	@echo "installing what the documentation is built with into $(VENV)" >&2
+	@$(PIP) install --constraint constraints.txt --editable '.[docs]'
 	@touch $(VENV)/core.stamp $@
 
 $(VENV)/pyvenv.cfg:
