@@ -55,8 +55,9 @@ MAY_IMPORT = {
     "comparing": PARTS | {"auditing"},
     "gate": PARTS | {"auditing"},
     "papers": PARTS | FACADES,
-    "cli": PARTS | FACADES | {"papers"},
-    "__main__": PARTS | FACADES | {"papers", "cli"},
+    "testing": PARTS | FACADES,
+    "cli": PARTS | FACADES | {"papers", "testing"},
+    "__main__": PARTS | FACADES | {"papers", "testing", "cli"},
 }
 
 

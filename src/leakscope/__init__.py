@@ -6,15 +6,22 @@ costs next to nothing::
     import leakscope as ls
 
     report = ls.audit(model, members, nonmembers)
+
+What it does is logged under the name ``leakscope``, and nothing is printed unless a program that
+uses it says where to.
 """
 
 from __future__ import annotations
 
+import logging as _logging
 from typing import TYPE_CHECKING
+
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "HttpModel",
     "LeakscopeError",
     "Records",
     "Report",
@@ -23,6 +30,7 @@ __all__ = [
     "audit",
     "audit_predictions",
     "channels",
+    "check",
     "compare",
     "defenses",
     "errors",
@@ -51,17 +59,21 @@ if TYPE_CHECKING:
     from leakscope.comparing import compare
     from leakscope.datasets import load_dataset
     from leakscope.errors import LeakscopeError
+    from leakscope.gate import check
+    from leakscope.models.http import HttpModel
     from leakscope.records import Records
     from leakscope.registry import register
     from leakscope.report import Report
 else:
     # Where each public name is defined. A package needs no entry: it is its own home.
     _HOMES = {
+        "HttpModel": "models.http",
         "LeakscopeError": "errors",
         "Records": "records",
         "Report": "report",
         "audit": "auditing",
         "audit_predictions": "auditing",
+        "check": "gate",
         "compare": "comparing",
         "load_dataset": "datasets",
         "register": "registry",

@@ -20,6 +20,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_NAMED = 16  # names to choose from in a sentence
+
 
 class LeakscopeError(Exception):
     """Anything Leakscope refuses to do, with one sentence that says why."""
@@ -47,10 +49,15 @@ class UnknownNameError(InputError, KeyError):
     def __str__(self) -> str:
         kind, name, known = self.args
         near = difflib.get_close_matches(str(name), known, n=1)
-        choice = f"choose from: {', '.join(known)}" if known else "there are none"
+        choice = f"choose from: {_first(known)}" if known else "there are none"
         return f"There is no {kind} named {name!r}; " + (
             f"did you mean {near[0]!r}?" if near else choice
         )
+
+
+def _first(names: list[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 class NotApplicableError(LeakscopeError):

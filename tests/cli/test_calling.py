@@ -133,11 +133,15 @@ def test_files_with_a_recipe(run: Run, calls: Calls, tables: Files) -> None:
     ran = run(*words, "--unit", "person")
     assert ran.code == 0, ran.stderr
     [(_, (model, members, nonmembers), named)] = calls
-    assert list(members.columns) == ["height", "weight", "town", "person", "answer"]
+    assert list(members.X.columns) == ["height", "weight", "town"]
     assert len(members) == len(nonmembers) == 80
     assert model.feature_names == ["height", "weight", "town"]
-    assert (model.predict(members) == members["answer"]).all()
-    assert (named["label"], named["groups"], named["unit"]) == ("answer", ["town"], "person")
+    assert (model.predict(members.X) == members.y).all()
+    assert (list(members.groups), members.unit is None, named["unit"]) == (
+        ["town"],
+        False,
+        "person",
+    )
     assert named["randomized"] is False
 
 

@@ -41,14 +41,14 @@ SAVED = ["--member-predictions", "a.csv", "--nonmember-predictions", "b.csv"]
         ),
         (
             [*OWN, "--label", "y"],
-            "--members is given without --model or --recipe, and nothing says which model is "
-            "audited; add it",
+            "--members is given without --model or --recipe or --model-url, and nothing says which "
+            "model is audited; add it",
         ),
         (
-            [*OWN, "--label", "y", "--model", "m", "--recipe", "r"],
-            "--recipe beside --model says how to train shadow models, and --shadows does not say "
-            "how many; add it, or leave --recipe out",
+            [*OWN, "--label", "y", "--recipe", "r", "--network", "mlp"],
+            "--network is given without --model, which holds its weights; add it",
         ),
+        (["--redact", "--fresh"], "--redact and --fresh contradict each other; leave one out"),
         (
             [*SAVED, "--shadows", "8"],
             "--member-predictions and --shadows contradict each other; leave one out",

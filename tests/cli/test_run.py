@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,9 +165,11 @@ def test_the_module_is_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["leakscope", "--version"])
-    runpy.run_module("leakscope", run_name="leakscope.__main__")
+    # By its path, because pytest imports modules in a way that runpy cannot run them.
+    module = str(Path(leakscope.__file__).with_name("__main__.py"))
+    runpy.run_path(module, run_name="leakscope.__main__")
     assert capsys.readouterr().out == ""
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("leakscope", run_name="__main__")
+        runpy.run_path(module, run_name="__main__")
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"leakscope {leakscope.__version__}\n"

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.cli import tables
 from leakscope.cli.tables import read_table
 from leakscope.errors import InputError
+from leakscope.records import unpacking
 
 TABLE = b"a,b,label\n1,x,NA\n2.5,y,007\n,z,\n"
 
@@ -86,3 +88,76 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
         read_table(tmp_path)
     with pytest.raises(InputError, match="No such file"):
         read_table(tmp_path / "none.csv")
+
+
+COLUMNS = {
+    "whole": "1 2 3 4 5 6 7",
+    "then a fraction": "1 2 3 4 5 6 7.5",
+    "then a gap": "1 2 3 4 5  7",
+    "gaps": "      ",
+    "gaps and a text": "      z",
+    "then a text": "007 2 3 4 5 6 x",
+    "text, then numbers": "x 2 3 4 5 6 08",
+    "truth": "True False True False True True True",
+    "truth and gaps": "True False   True True ",
+    "truth, then numbers": "True False True True 1 2 3",
+    "truth, then a text": "True False True True 1 2 x",
+    "large": "1 2 3 4 18446744073709551615 6 7",
+    "large and negative": "-1 2 3 4 18446744073709551615 6 7",
+    "huge": "1 2 3 4 99999999999999999999999 6 7",
+    "spelled missing": "NA nan 3 4 None 6 7",
+}
+
+
+@pytest.mark.parametrize("other", [None, "then a text", "truth, then numbers"])
+@pytest.mark.parametrize("case", COLUMNS)
+def test_parts_of_a_file_make_the_table_that_pandas_makes_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, other: str | None
+) -> None:
+    columns = [COLUMNS[case].split(" "), COLUMNS[other or case].split(" "), list("abcdefg")]
+    rows = [",".join(row) for row in zip(*columns, strict=True)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["x,y,label", *rows]) + "\n")
+    for cells in (3, 6, 9, 1000):
+        monkeypatch.setattr(tables, "CELLS", cells)
+        whole = pd.read_csv(path, low_memory=False)
+        pd.testing.assert_frame_equal(read_table(path), whole)
+        options = {"dtype": {"x": str}, "keep_default_na": False, "na_values": [""]}
+        kept = pd.read_csv(path, low_memory=False, **options)  # type: ignore[call-overload]
+        pd.testing.assert_frame_equal(read_table(path, text="x"), kept)
+
+
+@pytest.mark.parametrize("row", range(7))
+def test_a_row_with_too_many_cells_is_found_in_every_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: int
+) -> None:
+    rows = ["1,2"] * 7
+    rows[row] += ",3"
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows]) + "\n")
+    monkeypatch.setattr(tables, "CELLS", 4)
+    with pytest.raises(InputError, match="is not a table of comma-separated values"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_a_header_alone_is_an_empty_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n")
+    assert read_table(tmp_path / "t.csv").shape == (0, 2)
+
+
+def test_a_first_line_without_an_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "LONGEST_HEADER", 50)
+    (tmp_path / "t.csv").write_text("a,b" * 30)
+    with pytest.raises(InputError, match=r"The first line of .* has more than 50 characters"):
+        read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(("name", "pack"), [("t.csv.gz", gzip.compress), ("t.xz", lzma.compress)])
+def test_a_packed_table_that_swells_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(unpacking, "LARGE", 2**20)
+    (tmp_path / name).write_bytes(pack(b"a,b\n" + b"1,2\n" * 2**20))
+    with pytest.raises(InputError, match="which no honest file of"):
+        read_table(tmp_path / name)

@@ -15,6 +15,7 @@ import pytest
 
 from leakscope.datasets import files
 from leakscope.errors import InputError, MissingDataError, UntrustedFileError
+from leakscope.records import unpacking
 
 
 def test_the_bundled_files_are_those_published() -> None:
@@ -221,6 +222,77 @@ def test_an_array_that_promises_more_than_there_is_takes_no_memory(
     path = npz_with(tmp_path / "f.npz", header.getvalue())
     with pytest.raises(InputError, match=r"'x' of .* says it has 80000000000000 bytes where"):
         files.read_npz(path, "x")
+
+
+def npy(header: bytes, version: int = 1) -> bytes:
+    """The bytes of an array with this header, whatever it says."""
+    length = len(header).to_bytes(2 if version == 1 else 4, "little")
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header
+
+
+def described(shape: str, descr: str = "'<f8'") -> bytes:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (npy(described("(1000000000000,)", "'S0'")), "says it holds .* of shape .*; save it as"),
+        (npy(described("(3,)", "'V8'")), "says it holds .* of shape .*; save it as numbers"),
+        (npy(described("(3,)", "[('a', '<f8')]")), "says it holds .* of shape .*; save it as"),
+        (npy(described("(-1, 3)")), r"says it holds float64 of shape \(-1, 3\); save it as"),
+        (npy(described(f"({2**62}, {2**62})")), r"says it has \d{39} bytes where there are"),
+        (npy(described("(" + "2**9," * 3 + ")")), "cannot be read"),
+        (npy(described("(" + "9" * 5000 + ",)")), "cannot be read"),
+        (npy(described("(" * 2000 + ")" * 2000)), "cannot be read"),
+        (npy(described("[" * 150 + "]" * 150)), "cannot be read"),
+        (npy(described("(2,)") + b" " * 2**20, 2), "cannot be read"),
+        (npy(described("(" + "1," * 3000 + ")")), "cannot be read"),
+        (npy(described("(" + "1," * 100 + ")")) + bytes(8), "cannot be read"),
+        (npy(described("(2,)"), 2)[:9] + b"\xff\xff\xff\xff", "cannot be read"),
+    ],
+    ids=range(13),
+)
+def test_headers_that_nobody_writes_are_one_sentence(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = npz_with(tmp_path / "f.npz", content)
+    with pytest.raises(InputError, match=message) as caught:
+        files.read_npz(path, "x")
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("pack", [None, gzip.compress, lzma.compress])
+def test_what_swells_like_no_honest_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Any
+) -> None:
+    monkeypatch.setattr(unpacking, "LARGE", 2**20)
+    path = tmp_path / "f.npz"
+    if pack is None:
+        np.savez_compressed(path, a=np.zeros(2**20))
+    else:
+        path = tmp_path / ("f.gz" if pack is gzip.compress else "f.xz")
+        path.write_bytes(pack(bytes(2**23)))
+    assert 100 * path.stat().st_size < 2**23
+    with pytest.raises(InputError, match=r"which no honest file of [\d,]+ bytes does; save it aga"):
+        files.read_npz(path, "a") if pack is None else files.read_bytes(path)
+    monkeypatch.setattr(unpacking, "LARGE", 2**24)
+    found = files.read_npz(path, "a")[0] if pack is None else files.read_bytes(path)
+    assert not any(found)
+
+
+def test_a_stream_that_swells_is_stopped_where_the_limit_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacking, "LARGE", 2**20)
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(bytes(2**26)))
+    most = unpacking.most_unpacked(path.stat().st_size)
+    read: list[int] = []
+    with pytest.raises(InputError, match="no honest file"), files.opened(path) as stream:
+        read.extend(len(chunk) for chunk in iter(lambda: stream.read(2**16), b""))
+    assert 2**20 < sum(read) <= most < 2**24
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ REFUSALS: dict[str, tuple[Any, str]] = {
         Estimator(),
         "Estimator does not follow scikit-learn's interface; pass its method predict_proba",
     ),
-    "a clustering": (KMeans(), r"KMeans is not a model Leakscope knows; it takes: A function from"),
+    "a clustering": (KMeans(), r"KMeans is not a model Leakscope knows; it takes: A Booster of"),
     "a transformer": (StandardScaler(), "StandardScaler is not a model Leakscope knows"),
     "an array": (X, r"A numpy\.ndarray is not a model Leakscope knows"),
     "nothing": (None, r"A builtins\.NoneType is not a model Leakscope knows"),

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.errors import ModelError, RecordsError
+from leakscope.errors import ModelError, OracleBudgetError, RecordsError
 from leakscope.models import as_model
 from leakscope.models.callable import CallableModel, is_torch
 
@@ -67,6 +67,14 @@ def test_a_function_of_numbers() -> None:
     assert model.loss(X, np.array([1, 4, 6])).tolist() == [1, 0, 4]
     with pytest.raises(ModelError, match="the function has 2 outputs per record"):
         as_model(lambda X: X, task="regression").predict(X)
+
+
+def test_what_a_function_refuses_in_our_own_words_is_passed_on() -> None:
+    def spent(X: Any) -> Any:
+        raise OracleBudgetError("the budget is spent")
+
+    with pytest.raises(OracleBudgetError, match=r"^the budget is spent$"):
+        as_model(spent).predict(np.zeros((1, 1)))
 
 
 def test_a_function_that_fails_is_quoted() -> None:

@@ -27,7 +27,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import InputError, UntrustedFileError
-from leakscope.models import as_model, files, load_model
+from leakscope.models import as_model, load_model
+from leakscope.records import unpacking
 
 X = np.arange(20.0).reshape(10, 2)
 Y = np.arange(10) % 2
@@ -148,14 +149,14 @@ def test_a_file_that_would_fill_the_memory_is_refused(
 ) -> None:
     path = tmp_path / "model.skops"
     path.write_bytes(bomb())
-    monkeypatch.setattr(files, "LARGE", 2**21)
+    monkeypatch.setattr(unpacking, "LARGE", 2**21)
     for trust in (False, True):
         with pytest.raises(
             UntrustedFileError, match=r"would unpack to 0\.0 GiB, more than 100 tim"
         ):
             load_model(path, trust_pickle=trust)
     # Below the size at which it matters, a file may shrink as well as it can.
-    monkeypatch.setattr(files, "LARGE", 2**30)
+    monkeypatch.setattr(unpacking, "LARGE", 2**30)
     with pytest.raises(InputError, match="could not be read"):
         load_model(path)
 
@@ -206,6 +207,12 @@ def test_a_broken_file_is_one_sentence(tmp_path: Path, case: str) -> None:
         load_model(path, trust_pickle=True)
     assert "\n" not in str(caught.value)
     assert repr(str(path)) in str(caught.value)
+
+
+def test_a_whole_model_needs_no_network(tmp_path: Path) -> None:
+    skops.io.dump(MODEL, tmp_path / "model.skops")
+    with pytest.raises(InputError, match=r"holds a whole model and not the weights .* leave net"):
+        load_model(tmp_path / "model.skops", network="mlp:2,2")
 
 
 def test_no_file_and_a_folder(tmp_path: Path) -> None:

@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from leakscope.recipes import preprocessing
+from leakscope.recipes import named_recipe, preprocessing
 from leakscope.recipes.preprocessing import flatten, plain_table, with_preprocessing
+from leakscope.records import Records
 
 COLUMNS: dict[str, tuple[Any, list[Any]]] = {
     "int": ([1, 2, 3], [1.0, 2.0, 3.0]),
@@ -83,3 +87,77 @@ def test_arrays_stay_as_they_are_and_images_are_flattened() -> None:
     pipeline = with_preprocessing(estimator, images).fit(images, [0, 1])
     assert pipeline.steps[-1][1] is estimator
     assert pipeline.predict(images).tolist() == [0, 1]
+
+
+def prose(n: int, seed: int = 0) -> list[str]:
+    words = ["came", "late", "and", "asked", "for", "help", "twice", "today"]
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(words, 6)) for _ in range(n)]
+
+
+def test_sentences_are_counted_by_their_words_and_others_are_categories() -> None:
+    few = ["one and the same sentence", "another such sentence here"]
+    frame = pd.DataFrame(
+        {"note": prose(150), "status": few * 75, "name": [f"n{i}" for i in range(150)]}
+    )
+    assert preprocessing.sentence_columns(frame) == ["note"]
+    assert preprocessing.category_columns(frame) == ["status", "name"]
+    matrix = encoded(frame, frame)
+    assert matrix.shape == (150, 2 + preprocessing.MOST_CATEGORIES + preprocessing.HASHED)
+    words = matrix[:, -preprocessing.HASHED :]
+    np.testing.assert_allclose(np.linalg.norm(words, axis=1), 1)
+    same = frame.assign(note=["twice and twice"] * 149 + ["and twice, twice!"])
+    shown = encoded(frame, same)[:, -preprocessing.HASHED :]
+    np.testing.assert_allclose(shown, shown[:1].repeat(150, axis=0))
+    np.testing.assert_allclose(np.sort(shown[0])[-2:], np.array([1, 2]) / np.sqrt(5))
+
+
+def test_what_was_done_is_told() -> None:
+    frame = pd.DataFrame(
+        {
+            "age": np.arange(150.0),
+            "note": prose(150),
+            "town": ["a", "b"] * 75,
+            "name": [f"n{i}" for i in range(150)],
+        }
+    )
+    model = with_preprocessing(LogisticRegression(), frame).fit(frame, [0, 1] * 75)
+    assert preprocessing.describe_preprocessing(model) == [
+        "Numbers, gaps filled with the median, standardized: age.",
+        "Categories, an indicator per value, gaps too: town, name.",
+        "The 99 most frequent values each, the others share one: name (150).",
+        "Sentences, words counted in 64 columns each: note.",
+    ]
+    towns = frame[["town"]]
+    model = with_preprocessing(LogisticRegression(), towns).fit(towns, [0, 1] * 75)
+    assert preprocessing.describe_preprocessing(model) == [
+        "Categories, an indicator per value, gaps too: town."
+    ]
+
+
+def test_pipelines_of_others_are_not_told_of() -> None:
+    other = make_column_transformer((OneHotEncoder(), ["town"]))
+    frame = pd.DataFrame({"town": ["a", "b"]})
+    model = make_pipeline(other, LogisticRegression()).fit(frame, [0, 1])
+    assert preprocessing.describe_preprocessing(model) == []
+    assert preprocessing.describe_preprocessing(LogisticRegression()) == []
+    assert preprocessing.describe_preprocessing(None) == []
+
+
+def test_only_the_members_of_a_model_are_learned_from() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(size=80), "town": rng.choice(["a", "b", "c"], 80)})
+    table.loc[::7, "age"] = np.nan
+    y = rng.integers(0, 2, 80)
+    roles = np.ones((1, 80), dtype=np.int8)
+    roles[0, 40:] = 0
+    others = table.copy()
+    others.loc[40:, "age"] *= 1000
+    others.loc[40:, "town"] = "elsewhere"
+    answers = [
+        named_recipe("logistic")
+        .fit_many(Records(X, y), roles, [0])[0]
+        .predict_proba(table.head(40))
+        for X in (table, others)
+    ]
+    np.testing.assert_array_equal(*answers)

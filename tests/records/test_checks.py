@@ -350,3 +350,16 @@ def test_values_are_shown_without_their_numpy_type() -> None:
     assert shown(np.int64(3)) == "3"
     assert shown(np.str_("a")) == "'a'"
     assert shown("a") == "'a'"
+
+
+def test_values_that_python_takes_for_equal_are_other_groups() -> None:
+    given = np.array([True, 1, 1.5, None, "1"], dtype=object)
+    found = checked_groups({"kind": given}, 5, "members")["kind"]
+    assert found.tolist() == ["True", "1", "1.5", "missing", "1"]
+
+
+def test_records_of_a_group_share_its_text() -> None:
+    for given in (np.array([20, 21, 20]), np.array(["".join("ab"), "c", "".join("ab")], object)):
+        found = checked_groups({"kind": given}, 3, "members")["kind"]
+        assert found[0] is found[2]
+    assert checked_groups({"kind": [None, None]}, 2, "members")["kind"].tolist() == ["missing"] * 2

@@ -101,6 +101,9 @@ def outcome(attack: tuple[Any, ...], scale: float, n: int) -> dict[str, Any]:
         "advantage": interval(advantage, half, -1, 1),
         "accuracy": interval((1 + advantage) / 2, half / 2),
         "threshold": {"value": shift / 2, "source": source},
+        "rates": {
+            "tpr": float(found), "fpr": float(norm.sf(shift / 2)), "members": n, "nonmembers": n,
+        },
         "tpr_at_fpr": rates,
         "ppv": {"prior": 0.5, **interval(trusted, half)},
         "epsilon_lower": None,

@@ -108,3 +108,16 @@ def test_many_classes_are_not_all_listed(leak: dict[str, Any]) -> None:
 def test_an_accuracy_that_is_missing_is_left_out(leak: dict[str, Any]) -> None:
     leak["target"]["gap"] = None
     assert "Gap between the two" not in dict(findings.facts(leak))
+
+
+def test_what_a_model_behind_http_was_asked_is_a_fact(leak: dict[str, Any]) -> None:
+    assert "Asked over HTTP" not in dict(findings.facts(leak))
+    asked = {"queries": 1200, "requests": 5, "retries": 0, "seconds_waiting": 2.04}
+    leak["cost"] |= asked
+    assert dict(findings.facts(leak))["Asked over HTTP"] == (
+        "about 1,200 records in 5 requests, with 2.0 seconds of waiting"
+    )
+    leak["cost"]["retries"] = 3
+    assert (
+        "in 5 requests and 3 attempts more, with" in dict(findings.facts(leak))["Asked over HTTP"]
+    )

@@ -54,6 +54,11 @@ def test_scores_come_back_to_the_last_bit() -> None:
         ("-2+3", "'-2+3"),
         ("@SUM(A1)", "'@SUM(A1)"),
         ("\t=1", "'\t=1"),
+        ("\tplain", "'\tplain"),
+        ("\rplain", "'\nplain"),
+        ("two\rlines", "two\nlines"),
+        ("\nplain", "'\nplain"),
+        (" plain", " plain"),
         (" \r\n=1", "' \r\n=1"),
         ("＝cmd()", "'＝cmd()"),
         ("-1", "-1"),
@@ -102,6 +107,15 @@ def test_names_that_clash_give_way() -> None:
 def test_columns_of_different_shapes_are_refused(columns: dict[str, object]) -> None:
     with pytest.raises(InputError, match="differ in shape"):
         RecordTable(columns)  # type: ignore[arg-type]
+
+
+def test_parts_of_a_large_table_are_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = RecordTable({"a": np.arange(10), "b": np.arange(10) / 4})
+    monkeypatch.setattr("leakscope.report.records.CHUNK", 3)
+    parts = list(table.lines())
+    assert [part.count("\n") for part in parts] == [4, 3, 3, 1, 0]
+    expected = "".join(f"{at},{at / 4}\n" for at in range(10))
+    assert "".join(parts) == table.to_csv() == f"a,b\n{expected}"
 
 
 def test_an_empty_table_is_only_a_header() -> None:

@@ -5,8 +5,10 @@ Zarifzadeh et al. 2024, "Low-cost high-power membership inference attacks".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,9 +50,9 @@ def rmia(
     shadow probabilities (m, z) and target probabilities (z,), and their membership (m, z) if some
     shadow models were trained on them; if none was, p(z) is the mean over all models.
     """
-    if not (np.isfinite(gamma) and gamma > 0):
+    if not 0 < _number(gamma) < math.inf:
         raise InputError(f"gamma is a ratio of ratios and must be above 0, got {gamma!r}")
-    if not 0 <= a <= 1:
+    if not 0 <= _number(a) <= 1:
         raise InputError(f"a must be between 0 and 1, got {a!r}")
     ratio = _ratio(probabilities, membership, target_probabilities, online, a)
     if population is None:
@@ -69,6 +71,11 @@ def rmia(
         nowhere = np.zeros(np.shape(shadows)[:2], dtype=bool)
         others = _ratio(shadows, nowhere, target, online=False, a=1.0)
     return _dominated(ratio, others, gamma, itself=0)
+
+
+def _number(option: Any) -> float:
+    """The option, NaN where it is no number."""
+    return float(option) if isinstance(option, Real) else math.nan
 
 
 def _ratio(

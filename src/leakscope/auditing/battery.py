@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -17,6 +18,8 @@ from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model
 from leakscope.records import Records
 from leakscope.registry import entries, lookup
 from leakscope.trials import Trials
+
+_LOG = logging.getLogger(__name__)
 
 # What tells of the target's own members, and comes through the two doors of Evidence.
 OF_MEMBERS: tuple[Knowledge, ...] = ("average training loss", "members of the other half")
@@ -139,6 +142,7 @@ def run_battery(
     not_run: dict[str, str] = {}
     for step, attack in enumerate(attacks):
         progress(f"running {attack.name}", step, len(attacks))
+        _LOG.debug("running %s on %s", attack.name, model.name)
         try:
             if model.task not in attack.tasks:
                 raise NotApplicableError(
@@ -157,6 +161,7 @@ def run_battery(
         except LeakscopeError as reason:
             # Named in the report with its reason: never skipped in silence.
             not_run[attack.name] = str(reason)
+            _LOG.info("%s does not run on %s: %s", attack.name, model.name, reason)
     progress("done", len(attacks), len(attacks))
     return Battery(shots, not_run)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError, ModelError, RecordsError
 from leakscope.models import as_model, class_numbers
+from leakscope.models.boosters import BoosterModel
 from leakscope.models.callable import CallableModel
 from leakscope.models.sklearn import matching_columns
 from leakscope.protocols import Bools, Labels, Model, Task
@@ -27,8 +28,9 @@ MOST_VALUES = 200  # and as many different texts of each column, so that an enco
 def enter_model(
     thing: Any, data: Any, label: str | None, classes: Labels | None, task: Task | None
 ) -> Model:
-    """The model behind the protocol; a plain function takes its classes from the labels."""
-    if classes is None and task != "regression" and CallableModel.accepts(thing):
+    """The model behind the protocol; functions and boosters take their classes from the labels."""
+    unlabelled = CallableModel.accepts(thing) or BoosterModel.accepts(thing)
+    if classes is None and task != "regression" and unlabelled:
         y = _labels_of(data, label)
         classes = None if y is None or _count_from_zero(y) else np.unique(y)
     return as_model(thing, classes=classes, task=task)

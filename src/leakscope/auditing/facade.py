@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leakscope.auditing.asking import Asking
 from leakscope.auditing.doors import check_side, enter_model, enter_records
 from leakscope.auditing.run import run_audit
 from leakscope.auditing.settings import Settings, typed
@@ -57,12 +58,12 @@ def audit(
 ) -> Report:
     """Who can tell that a record was used to train this model, and how surely.
 
-    model: a fitted scikit-learn estimator (or one that follows its interface), or a function from
-    features to probabilities. members, nonmembers: (X, y), a DataFrame with label=, or Records.
-    groups: columns to report by. unit: the column of the person a row belongs to. limit: the
-    advantage below which no leak counts as found. prior: the share of members among those an
-    adversary asks about, for the positive predictive value. randomized: each record was put on its
-    side by an independent fair coin; only then is a lower bound on ε given, at delta.
+    model: a fitted scikit-learn estimator (or one that follows its interface), a function from
+    features to probabilities, or an HttpModel. members, nonmembers: (X, y), a DataFrame with
+    label=, or Records. groups: columns to report by. unit: the column of the person a row belongs
+    to. limit: the advantage below which no leak counts as found. prior: the share of members among
+    those an adversary asks about, for the positive predictive value. randomized: each record was
+    put on its side by an independent fair coin; only then is a lower bound on ε given, at delta.
     shadows: how many models to train like it, on other draws from these records, for the attacks
     that compare it with them; 0 leaves those attacks out. recipe: how to train one, an unfitted
     estimator, a name or a Recipe; a scikit-learn model's own clone by default. They are trained by
@@ -85,6 +86,8 @@ def audit(
         enter_records(data, side, label=label, groups=groups, unit=unit, features=features)
         for data, side in ((members, "members"), (nonmembers, "nonmembers"))
     ]
+    asking = Asking.of(wrapped)
+    asking.check(sides)
     for side in sides:
         check_side(wrapped, side)
     told = typed(label=label, groups=groups, unit=unit, classes=classes, task=task, recipe=recipe)
@@ -105,6 +108,7 @@ def audit(
         dataset=dataset,
         unit=unit,
         shadowing=shadowing,
+        asking=asking,
     )
     if out is not None:
         report.save(out)
@@ -186,7 +190,7 @@ def audit_predictions(
     given_classes = classes
     model = SavedPredictions(_classes_of(sides) if classes is None else classes)
     for side in sides:
-        model.predict_proba(side.X)
+        model.check(side)
         check_side(model, side)
     told = typed(classes=given_classes)
     report = run_audit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import leakscope
 from leakscope.auditing.additions import what_explanations_add
+from leakscope.auditing.asking import LOCAL, Asking
 from leakscope.auditing.battery import Battery, choose_attacks, run_battery
 from leakscope.auditing.disclosures import (
     Disclosures,
@@ -39,6 +41,8 @@ from leakscope.records import Records
 from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
 from leakscope.trials import Trials
+
+_LOG = logging.getLogger(__name__)
 
 # In which models are asked and attacks run: small work, which more threads than cores make crawl,
 # and sums in the same order everywhere.
@@ -72,6 +76,7 @@ def run_audit(
     dataset: str | None = None,
     unit: str | None = None,
     shadowing: Shadowing | None = None,
+    asking: Asking = LOCAL,
 ) -> Report:
     """The audit of one model; both sides have passed the door."""
     started = time.monotonic()
@@ -87,12 +92,16 @@ def run_audit(
         left_out = dict.fromkeys(names, why)
         found = Found(Battery({}, left_out), leaks=Leaks.unmeasured(why))
     else:
+        chosen, too_many = asking.affordable(chosen, subject.model, subject.records, settings.seed)
+        not_run |= too_many
         explaining = Explaining.of(model, members, chosen, settings.channels, progress)
         subject = subject.seen_through(explaining.model)
         found = _attacked(subject, chosen, settings, progress, shadowing)
         told = explaining.disclosed(subject.nonmembers, settings.seed, progress)
     not_run |= found.battery.not_run | found.unjudged | found.leaks.not_run | told.not_run
     controls += found.controls
+    for control in controls:
+        _LOG.info("control %s: %s", control.name, control.detail)
     verdict = decide(found.outcomes, controls, settings.limit)
     strongest = next((one for one in found.outcomes if one.attack == verdict.attack), None)
     report = {
@@ -110,6 +119,7 @@ def run_audit(
             "models": 1 if found.trials is None else 1 + len(found.trials),
             "seconds": round(time.monotonic() - started, 3),
             "threads": THREADS,
+            **asking.cost(),
         },
     }
     return Report(report, _table(subject, found, verdict))
@@ -232,14 +242,13 @@ def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
     flagged = np.zeros_like(subject.membership)
     if verdict.level == "leaks" and verdict.attack is not None:
         flagged = vulnerable(battery.shots[verdict.attack].scores, subject.membership)
-    order = np.lexsort((subject.row, ~subject.membership))
-    records = subject.records.take(order)
+    order, records = np.lexsort((subject.row, ~subject.membership)), subject.records
     return RecordTable.from_parts(
         row=subject.row[order],
         side=np.where(subject.membership[order], "member", "nonmember"),
-        label=records.y,
-        groups=records.groups,
-        unit=None if records.unit is None else (subject.unit, records.unit),
+        label=records.y[order],
+        groups={name: values[order] for name, values in records.groups.items()},
+        unit=None if records.unit is None else (subject.unit, records.unit[order]),
         scores={name: shot.scores[order] for name, shot in battery.shots.items()},
         leakage=None if nats is None else nats[order],
         vulnerable=flagged[order],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from leakscope.models import class_numbers
 from leakscope.probabilities import count_clipped
 from leakscope.protocols import Bools, Model
 from leakscope.records import Records
+
+_LOG = logging.getLogger(__name__)
 
 Clusters = NDArray[np.intp] | None
 
@@ -89,7 +92,10 @@ def _one_sided(clusters: Clusters, membership: Bools) -> Clusters:
 def _clipped(model: Model, records: Records) -> int:
     if "probabilities" not in model.abilities:
         return 0
-    return count_clipped(model.predict_proba(records.X), class_numbers(model, records.y))
+    clipped = count_clipped(model.predict_proba(records.X), class_numbers(model, records.y))
+    if clipped:
+        _LOG.info("clipped the probability of %d records at 1e-7 before logarithms", clipped)
+    return clipped
 
 
 def unit_counts(records: Records, membership: Bools) -> dict[str, int] | None:

@@ -52,7 +52,7 @@ def perturb_frame(frame: pd.DataFrame, scale: float, rng: np.random.Generator) -
         else:
             index = _resampled(np.arange(len(values))[:, None], scale, rng)[:, 0]
             noisy[column] = values.iloc[index].set_axis(frame.index)
-    return pd.DataFrame(noisy)
+    return pd.DataFrame(noisy, copy=False)  # the columns are new: a large table is not there twice
 
 
 def spread(values: NDArray[Any]) -> Floats:

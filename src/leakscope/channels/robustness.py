@@ -43,4 +43,5 @@ class Robustness(OneNumber):
         for noisy in noisy_copies(records.X, scales, self.seed):
             right += class_numbers(model, model.predict(noisy)) == truth
             asked += 1
+            del noisy  # before the next is made
         return np.asarray(right / asked)[:, None]

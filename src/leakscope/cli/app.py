@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -9,13 +10,15 @@ import typer
 import leakscope
 from leakscope.cli import listings
 from leakscope.cli.audit import audit_command
+from leakscope.cli.check import check_command
 from leakscope.cli.compare import compare_command
+from leakscope.cli.manual import PAGES, TOP
 from leakscope.cli.options import options_from_fields
+from leakscope.cli.record import record_command
 from leakscope.cli.reproduce import reproduce_command
 
 app = typer.Typer(
     name="leakscope",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -28,7 +31,7 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=TOP.text())
 def leakscope_command(
     ctx: typer.Context,
     version: Annotated[
@@ -45,12 +48,19 @@ def leakscope_command(
         typer.echo(ctx.get_help())
 
 
-app.command("audit")(options_from_fields(audit_command))
-app.command("compare")(compare_command)
-app.command("reproduce")(reproduce_command)
-app.command("datasets")(listings.datasets_command)
-app.command("attacks")(listings.attacks_command)
-app.command("extractions")(listings.extractions_command)
-app.command("channels")(listings.channels_command)
-app.command("defenses")(listings.defenses_command)
-app.command("recipes")(listings.recipes_command)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "audit": options_from_fields(audit_command),
+    "compare": compare_command,
+    "check": check_command,
+    "record": record_command,
+    "reproduce": reproduce_command,
+    "datasets": listings.datasets_command,
+    "attacks": listings.attacks_command,
+    "extractions": listings.extractions_command,
+    "channels": listings.channels_command,
+    "defenses": listings.defenses_command,
+    "recipes": listings.recipes_command,
+}
+
+for _name, _command in COMMANDS.items():
+    app.command(_name, epilog=PAGES[_name].text())(_command)

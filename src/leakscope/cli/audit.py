@@ -17,24 +17,25 @@ def audit_command(session: Session, asked: AuditOptions) -> None:
     """Audit a model: find out who can tell that a record was used to train it.
 
     Without options it is a random forest, trained on half of 4,000 records
-    of the bundled Adult data. The exit code is 0 for a finished audit,
-    whatever the verdict, and 2 for an error.
-
-    [bold]leakscope audit --dataset digits --recipe nearest[/bold]
-
-    [bold]leakscope audit --members a.csv --nonmembers b.csv --label y --model m.skops[/bold]
-
-    [bold]leakscope audit --member-predictions a.csv --nonmember-predictions b.csv[/bold]
+    of the bundled Adult data. Your own is a file beside the records it
+    was trained on and others like them, or a recipe that is trained on
+    them first; then how each column is used is told.
     """
     asked.check()
     # Here, so that help does not wait for numpy, pandas and scikit-learn.
     from leakscope.report.folders import check_folder
+    from leakscope.report.redaction import refuse_telling_files
 
     check_folder(asked.out)
+    if asked.redact:
+        refuse_telling_files(asked.out)
     with showing_steps(session) as steps:
         from leakscope.cli.calling import Call
 
-        report = Call(asked, session.command, steps).make()
+        report = Call(asked, session.command, steps, session.say).make()
+    if asked.redact:
+        report = report.redacted()
+        session.say("The report is redacted: neither records.csv nor trials/ is written.")
     saved: Path | None = None
     try:
         saved = report.save(asked.out)

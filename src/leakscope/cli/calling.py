@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,17 @@ from leakscope.auditing.battery import choose_attacks
 from leakscope.auditing.doors import enter_records
 from leakscope.auditing.facade import TRIALS
 from leakscope.auditing.settings import Settings
+from leakscope.cli.columns import OTHERWISE, sort_out
 from leakscope.cli.options import AuditOptions, names_in, values_in
 from leakscope.cli.progress import Steps
 from leakscope.cli.recipes import find_recipe
+from leakscope.cli.remote import model_at
 from leakscope.cli.tables import read_table
+from leakscope.cli.weights import filled_network
 from leakscope.datasets import load_dataset
 from leakscope.errors import InputError, RecordsError
-from leakscope.models import load_model
+from leakscope.models.files import open_model
+from leakscope.models.torch_files import Weights
 from leakscope.protocols import Model, Recipe
 from leakscope.recipes import train
 from leakscope.records import Records
@@ -31,17 +35,23 @@ from leakscope.trials.backends import check_backend
 
 DATASET, RECORDS, LABEL, SHADOWS = "adult", 4000, "label", 32
 
+SIDES = ("members", "nonmembers")
+
 # Columns to report by; None: all that a data set has.
 Groups = list[str] | None
 
 
 @dataclass(frozen=True)
 class Call:
-    """The call that the options ask for: about a data set, about files, or about predictions."""
+    """The call that the options ask for: about a data set, about files, or about predictions.
+
+    steps is told what is being done; say, what stays on the screen.
+    """
 
     asked: AuditOptions
     command: str
     steps: Steps
+    say: Callable[[str], None]
 
     def make(self) -> Report:
         """The report; the options are checked before any work is done."""
@@ -88,7 +98,8 @@ class Call:
             "backend": asked.backend and asked.backend.value,
             "address": asked.address,
             "fresh": asked.fresh or None,
-            "store": asked.out / TRIALS,
+            # They hold which records each was trained on: nothing to leave beside what is redacted.
+            "store": None if asked.redact else asked.out / TRIALS,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -122,18 +133,70 @@ class Call:
     def _files(self, files: tuple[Path, Path], groups: Groups, settings: dict[str, Any]) -> Report:
         asked = self.asked
         recipe = None if asked.recipe is None else find_recipe(asked.recipe)
-        model: Any = None
-        if asked.model is not None:
-            model = load_model(asked.model, trust_pickle=asked.trust_pickle)
+        model = self._opened(recipe)
         self.steps(f"reading {files[0]} and {files[1]}")
         tables = [read_table(path) for path in files]
         columns: dict[str, Any] = {"label": asked.label, "groups": groups, "unit": asked.unit}
-        if recipe is not None and model is None:
-            members = enter_records(tables[0], "members", features=None, **columns)
-            model = self._trained(recipe, members)
+        if model is None and recipe is not None:
+            return self._recipe_of_files(recipe, tables, columns, settings)
+        if isinstance(model, Weights):
+            sides = [
+                enter_records(table, side, features=None, **columns)
+                for table, side in zip(tables, SIDES, strict=True)
+            ]
+            model = filled_network(model, asked.network, recipe, *sides)
         if settings.get("shadows"):
             settings["recipe"] = recipe
         return leakscope.audit(model, tables[0], tables[1], **columns, **settings)
+
+    def _recipe_of_files(
+        self,
+        recipe: Recipe,
+        tables: list[pd.DataFrame],
+        columns: dict[str, Any],
+        settings: dict[str, Any],
+    ) -> Report:
+        """The audit of a model that is trained here, on columns that are sorted out before."""
+        asked_for = names_in("features", self.asked.features)
+        columns["groups"] = columns["groups"] or ()
+        found = sort_out(tables, SIDES, recipe, features=asked_for, **columns)
+        model = self._trained(recipe, found.records[0])
+        told = found.told(model)
+        found.say([*told, *([OTHERWISE] if found.reading.left_out else [])], self.say)
+        if settings.get("shadows"):
+            settings["recipe"] = recipe
+        report = leakscope.audit(model, *found.records, unit=self.asked.unit, **settings)
+        target = {**report.data["target"], "preparation": told}
+        return replace(report, data={**report.data, "target": target})
+
+    def _opened(self, recipe: Recipe | None) -> Any:
+        """What the model file holds, or the model at --model-url, before records are read."""
+        asked = self.asked
+        if recipe is not None and asked.model_url is not None and not asked.shadows:
+            raise InputError(
+                "--recipe beside --model-url says how to train shadow models, and --shadows does "
+                "not say how many; add it, or leave --recipe out"
+            )
+        if asked.model_url is not None:
+            return model_at(asked.model_url, asked.url_options)
+        if asked.model is None:
+            return None
+        model = open_model(asked.model, trust_pickle=asked.trust_pickle)
+        if isinstance(model, Weights):
+            if asked.network is None and recipe is None:
+                raise model.unnamed()
+            return model
+        if asked.network is not None:
+            raise InputError(
+                f"--network is about weights, and {str(asked.model)!r} holds a whole model; leave "
+                "it out"
+            )
+        if recipe is not None and not asked.shadows:
+            raise InputError(
+                "--recipe beside --model says how to train shadow models, and --shadows does not "
+                "say how many; add it, or leave --recipe out"
+            )
+        return model
 
     def _trained(self, recipe: Recipe, members: Records) -> Model:
         self.steps(f"training {recipe.name} on {len(members):,} members")
@@ -145,8 +208,7 @@ class Call:
         label, unit = self.asked.label or LABEL, self.asked.unit
         self.steps(f"reading {files[0]} and {files[1]}")
         tables = {
-            side: read_table(path, text=label)
-            for side, path in zip(("members", "nonmembers"), files, strict=True)
+            side: read_table(path, text=label) for side, path in zip(SIDES, files, strict=True)
         }
         classes = _class_columns(tables, [label, *groups, *([] if unit is None else [unit])])
         sides = [

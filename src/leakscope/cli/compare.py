@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leakscope.cli.completing import completed, several
+from leakscope.cli.messages import Verbose
 from leakscope.cli.options import Backend, names_in, values_in
 from leakscope.cli.progress import Steps, showing_steps
 from leakscope.cli.session import Debug, Session, print_json
@@ -59,21 +62,23 @@ class Pool:
                 "--table is given without --label, which names the column of the labels; add it"
             )
 
-    def read(self, seed: int, steps: Steps) -> Records:
-        """The records, as many as were asked for."""
-        if self.table is not None:
-            from leakscope.auditing.doors import enter_records
+    def read(self, seed: int, recipe: Recipe, steps: Steps, say: Callable[[str], None]) -> Records:
+        """The records, as many as were asked for; what the recipe makes of a table is said."""
+        if self.table is not None and self.label is not None:
+            from leakscope.cli.columns import sort_out
             from leakscope.cli.tables import read_table
 
             steps(f"reading {self.table}")
-            found = enter_records(
-                read_table(self.table),
-                "records",
+            sorted_out = sort_out(
+                [read_table(self.table)],
+                ["records"],
+                recipe,
                 label=self.label,
-                groups=None,
+                groups=(),
                 unit=self.unit,
-                features=None,
             )
+            sorted_out.say(sorted_out.told(), say)
+            [found] = sorted_out.records
             return found if self.records is None else found.sample(self.records, seed)
         from leakscope.datasets import load_dataset
 
@@ -94,6 +99,7 @@ def compare_command(
             "a.",
             WHAT,
             metavar="A,B+C",
+            autocompletion=several("defense"),
         ),
     ],
     recipe: Annotated[
@@ -103,11 +109,18 @@ def compare_command(
             "TorchRecipe, or a function that makes one.",
             WHAT,
             metavar="NAME",
+            autocompletion=completed("recipe"),
         ),
     ] = RECIPE,
     dataset: Annotated[
         str | None,
-        _option("See [bold]leakscope datasets[/bold].", DATA, metavar="NAME", show_default=DATASET),
+        _option(
+            "See [bold]leakscope datasets[/bold].",
+            DATA,
+            metavar="NAME",
+            show_default=DATASET,
+            autocompletion=completed("dataset"),
+        ),
     ] = None,
     dataset_options: Annotated[
         str | None, _option("Options of the data set.", DATA, metavar="A=1,B=x")
@@ -151,11 +164,24 @@ def compare_command(
     ] = None,
     seeds: Annotated[int, _option("How many models of each defense.", HOW, metavar="N", min=1)] = 3,
     attacks: Annotated[
-        str | None, _option("Only these.", HOW, metavar="A,B", show_default="all")
+        str | None,
+        _option(
+            "Only these.",
+            HOW,
+            metavar="A,B",
+            show_default="all",
+            autocompletion=several("attack"),
+        ),
     ] = None,
     channels: Annotated[
         str | None,
-        _option("Only attacks through these.", HOW, metavar="A,B", show_default="all"),
+        _option(
+            "Only attacks through these.",
+            HOW,
+            metavar="A,B",
+            show_default="all",
+            autocompletion=several("channel"),
+        ),
     ] = None,
     shadows: Annotated[
         int,
@@ -204,6 +230,7 @@ def compare_command(
         ),
     ] = Path("leakscope-compare"),
     as_json: Annotated[bool, _option("Print JSON instead of a table.", RESULT, "--json")] = False,
+    verbose: Verbose = 0,
     debug: Debug = False,
 ) -> None:
     """Compare defenses: what each buys in privacy, and costs in accuracy, size and time.
@@ -211,10 +238,6 @@ def compare_command(
     No defense always stands beside them; so do, where one changes how a network is trained, as long
     a training without it and an earlier end of training at the same train accuracy. What is
     finished is found again in --out.
-
-    [bold]leakscope compare --defenses l2:0.01,noise:0.1[/bold]
-
-    [bold]leakscope compare --recipe mine:net --defenses early-stop:12,prune:16+minmax:0.3[/bold]
     """
     session = ctx.ensure_object(Session)
     pool = Pool(dataset, dataset_options, records, data, download, table, label, unit)
@@ -251,7 +274,7 @@ def _compare(
     with showing_steps(session) as steps:
         comparison = compare(
             made,
-            pool.read(settings["seed"], steps),
+            pool.read(settings["seed"], made, steps, session.say),
             out=out,
             progress=steps,
             **settings,

@@ -13,6 +13,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from leakscope.cli.completing import completed, several
+from leakscope.cli.messages import Verbose
 from leakscope.cli.session import Debug, Session
 from leakscope.errors import InputError
 
@@ -45,6 +47,7 @@ class AuditOptions:
             DATA,
             metavar="NAME",
             show_default="adult",
+            autocompletion=completed("dataset"),
         ),
     ] = None
     dataset_options: Annotated[
@@ -77,6 +80,15 @@ class AuditOptions:
             "The column of labels; in predictions 'label' if not given.", MODEL, metavar="COLUMN"
         ),
     ] = None
+    features: Annotated[
+        str | None,
+        _option(
+            "The columns that --recipe trains on.",
+            MODEL,
+            metavar="A,B",
+            show_default="all but the label, the unit and identifiers",
+        ),
+    ] = None
     unit: Annotated[
         str | None,
         _option("The column of the person a row belongs to.", MODEL, metavar="COLUMN"),
@@ -91,12 +103,46 @@ class AuditOptions:
         ),
     ] = None
     model: Annotated[
-        Path | None, _option("The trained model: a skops file.", MODEL, metavar="FILE")
+        Path | None,
+        _option(
+            "The trained model: a skops file, a file of XGBoost (.json, .ubj) or LightGBM (.txt), "
+            "or the weights of a torch network (.safetensors, or "
+            "a state dict in .pt) beside --network or --recipe.",
+            MODEL,
+            metavar="FILE",
+        ),
+    ] = None
+    network: Annotated[
+        str | None,
+        _option(
+            "The network that weights belong to, with its sizes: mlp:104,50,50,2, lenet5:1,28,28,"
+            "10; those of the records if left out.",
+            MODEL,
+            metavar="NAME",
+        ),
+    ] = None
+    model_url: Annotated[
+        str | None,
+        _option(
+            "The address of a model behind HTTP, which is sent the records as JSON.",
+            MODEL,
+            metavar="URL",
+        ),
+    ] = None
+    url_options: Annotated[
+        str | None,
+        _option(
+            "How it is asked: token_env=VARIABLE, budget=N, batch_size=N, requests_per_second=N, "
+            "and others of HttpModel.",
+            MODEL,
+            metavar="A=1,B=x",
+        ),
     ] = None
     trust_pickle: Annotated[
         bool,
         _option(
-            "Load the model also from a pickle or joblib file, which can run any code.",
+            "Load the model also from a pickle, joblib or whole-module file, which can run any "
+            "code.",
             MODEL,
             "--trust-pickle",
         ),
@@ -104,12 +150,13 @@ class AuditOptions:
     recipe: Annotated[
         str | None,
         _option(
-            "Train a model on the members first (beside --model: the shadow models alone): a name "
-            "of [bold]leakscope recipes[/bold], or module:attribute for an estimator or a function "
-            "that makes one.",
+            "Train a model on the members first (beside --model: the shadow models alone, or the "
+            "network of its weights): a name of [bold]leakscope recipes[/bold], or "
+            "module:attribute for an estimator, a TorchRecipe, or a function that makes one.",
             MODEL,
             metavar="NAME",
             show_default="forest for a data set",
+            autocompletion=completed("recipe"),
         ),
     ] = None
 
@@ -133,6 +180,7 @@ class AuditOptions:
             HOW,
             metavar="A,B",
             show_default="all",
+            autocompletion=several("attack"),
         ),
     ] = None
     channels: Annotated[
@@ -143,6 +191,7 @@ class AuditOptions:
             HOW,
             metavar="A,B",
             show_default="all",
+            autocompletion=several("channel"),
         ),
     ] = None
     limit: Annotated[
@@ -224,9 +273,19 @@ class AuditOptions:
             metavar="DIR",
         ),
     ] = Path("leakscope-report")
+    redact: Annotated[
+        bool,
+        _option(
+            "Leave out what tells of single records: no records.csv, no trials/, small groups and "
+            "paths withheld.",
+            RESULT,
+            "--redact",
+        ),
+    ] = False
     as_json: Annotated[
         bool, _option("Print the report as JSON instead of a summary.", RESULT, "--json")
     ] = False
+    verbose: Verbose = 0
     debug: Debug = False
 
     def check(self) -> None:
@@ -249,11 +308,6 @@ class AuditOptions:
                     f"{_typed(option)} is about shadow models, of which none are trained; say how "
                     "many with --shadows"
                 )
-        if {"model", "recipe"} <= given and not self.shadows:
-            raise InputError(
-                "--recipe beside --model says how to train shadow models, and --shadows does not "
-                "say how many; add it, or leave --recipe out"
-            )
 
 
 OWN_DATA = ("members", "member_predictions")
@@ -265,7 +319,12 @@ CONTRADICTIONS = (
     ("members", "member_predictions"),
     ("member_predictions", "model"),
     ("member_predictions", "recipe"),
+    ("model", "model_url"),
+    ("member_predictions", "model_url"),
     ("member_predictions", "max_overlap"),
+    ("redact", "fresh"),
+    ("features", "model"),
+    ("features", "model_url"),
     *(("member_predictions", option) for option in SHADOWING),
     *((own, option) for own in OWN_DATA for option in DRAWN),
 )
@@ -278,8 +337,12 @@ PARTNERS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("nonmember_predictions", ("member_predictions",), ""),
     ("model", ("members",), ", and a model does not tell which records it was trained on"),
     ("members", ("label",), ", which names the column of the labels"),
-    ("members", ("model", "recipe"), ", and nothing says which model is audited"),
+    ("model_url", ("members",), ", and a model does not tell which records it was trained on"),
+    ("url_options", ("model_url",), ""),
+    ("members", ("model", "recipe", "model_url"), ", and nothing says which model is audited"),
     ("trust_pickle", ("model",), ""),
+    ("network", ("model",), ", which holds its weights"),
+    ("features", ("members",), ", and only tables from files have columns to choose from"),
     ("label", OWN_DATA, ""),
     ("unit", OWN_DATA, ""),
     ("address", ("backend",), ", and nothing says what kind of cluster is there"),
@@ -306,15 +369,18 @@ def names_in(option: str, text: str | None) -> list[str] | None:
     return [*dict.fromkeys(found)]
 
 
-def values_in(option: str, text: str | None) -> dict[str, Any]:
-    """The options in a text such as ``a=1,b=x``: numbers, true and false are read as such."""
+def values_in(option: str, text: str | None, see: str = "`leakscope datasets`") -> dict[str, Any]:
+    """The options in a text such as ``a=1,b=x``: numbers, true and false are read as such.
+
+    see: what tells the names there are.
+    """
     found: dict[str, Any] = {}
     for pair in names_in(option, text) or []:
         name, equals, value = pair.partition("=")
         if not (name and equals and value):
             raise InputError(
-                f"{_typed(option)} has {pair!r}, where NAME=VALUE is needed; see `leakscope "
-                "datasets` for the names"
+                f"{_typed(option)} has {pair!r}, where NAME=VALUE is needed; see {see} for the "
+                "names"
             )
         try:
             found[name] = json.loads(value)

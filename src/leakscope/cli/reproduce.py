@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from leakscope.cli.completing import completed
 from leakscope.cli.listings import UNBROKEN, registered, show_table
+from leakscope.cli.messages import Verbose
 from leakscope.cli.progress import showing_steps
 from leakscope.cli.session import Debug, Session, one_line, print_json
 from leakscope.errors import InputError
@@ -41,7 +43,11 @@ def reproduce_command(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="ID", help="The figure or table, such as farokhi-fig1."),
+        typer.Argument(
+            metavar="ID",
+            help="The figure or table, such as farokhi-fig1.",
+            autocompletion=completed("experiment"),
+        ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List what there is.")] = False,
     scale: Annotated[
@@ -66,18 +72,10 @@ def reproduce_command(
         typer.Option(metavar="N", min=1, help="Processes or threads.", show_default="one per core"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    verbose: Verbose = 0,
     debug: Debug = False,
 ) -> None:
-    """Compute a figure or table of a paper again, beside what is printed there.
-
-    Saved are ID.json, ID.csv and, where there is a picture, ID.svg.
-
-    [bold]leakscope reproduce --list[/bold]
-
-    [bold]leakscope reproduce farokhi-fig1[/bold]
-
-    [bold]leakscope reproduce farokhi-fig3 --scale full --out figures[/bold]
-    """
+    """Compute a figure or table of a paper again, beside what is printed there."""
     session = ctx.ensure_object(Session)
     if listed:
         _list(session, name, as_json)

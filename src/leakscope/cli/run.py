@@ -15,10 +15,15 @@ from typer.main import get_command
 
 from leakscope.cli.app import app
 from leakscope.cli.interrupts import INTERRUPTED, stopping_soon
+from leakscope.cli.messages import saying_messages
 from leakscope.cli.session import Session
-from leakscope.errors import LeakscopeError
+from leakscope.errors import InputError, LeakscopeError
 
 FINISHED, BROKEN_PIPE, FAILED = 0, 1, 2
+
+# Set by the script that a shell runs where its user asks for completion, and what installs that.
+COMPLETING = "_LEAKSCOPE_COMPLETE"
+COMPLETION = {"--install-completion", "--show-completion"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         # A terminal without ε shows a question mark for it, rather than an error.
         sys.stdout.reconfigure(errors="replace")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), saying_messages(session):
         warnings.showwarning = _one_line_each(session)
         try:
             with stopping_soon(session.say):
@@ -35,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except typer.Exit as wanted:
             return wanted.exit_code
+        except SystemExit as ended:
+            return _left(session, ended)
         except KeyboardInterrupt as interrupt:
             session.say(str(interrupt) or "Interrupted.")
             return INTERRUPTED
@@ -46,6 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _invoke(session: Session) -> None:
+    if os.environ.get(COMPLETING):
+        app(prog_name="leakscope")  # answers the shell and exits
     command = get_command(app)
     with command.make_context("leakscope", [*session.argv], obj=session) as context:
         command.invoke(context)
@@ -58,10 +67,29 @@ def _fail(session: Session, error: Exception) -> int:
     return FAILED
 
 
+def _left(session: Session, ended: SystemExit) -> int:
+    """typer leaves the program after completion; nobody else should."""
+    if os.environ.get(COMPLETING) or COMPLETION.intersection(session.argv[:1]):
+        return int(ended.code or FINISHED)
+    return _fail(session, _ended_by(ended))
+
+
+def _ended_by(ended: SystemExit) -> InputError:
+    """What to say where a model, a recipe or another thing of the user's leaves the program."""
+    error = InputError(
+        f"The program was left by what it called (SystemExit: {str(ended) or 'no reason'}); let "
+        "your model or recipe raise an error in its place"
+    )
+    error.__cause__ = ended
+    return error
+
+
 def _sentence(error: Exception) -> str:
     """What went wrong, in one sentence."""
     if isinstance(error, LeakscopeError):
-        return str(error)
+        # A model without a name of its own is "the function", or "the model at …".
+        message = str(error)
+        return message[:1].upper() + message[1:] if message.startswith("the ") else message
     if hasattr(error, "format_message"):  # typer's own errors: an unknown option, a wrong value
         return str(error.format_message())
     message = next(iter(str(error).strip().splitlines()), "").rstrip(".")

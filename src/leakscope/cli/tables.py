@@ -1,18 +1,27 @@
-"""Tables from CSV files, refused where pandas would guess."""
+"""Tables from CSV files, refused where pandas would guess, and read without a second copy."""
 
 from __future__ import annotations
 
 import csv
 import warnings
 from collections import Counter
-from io import BytesIO, TextIOWrapper
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from leakscope.datasets.files import read_bytes
+from leakscope.datasets.files import opened
 from leakscope.errors import InputError
+
+# Cells that are read at once: the text of a large file is never in memory as a whole.
+CELLS = 2_000_000
+# Characters in a line of names; more is no table.
+LONGEST_HEADER = 2**24
+
+# Types in which one column may come from the parts of a file, and still be what pandas would make
+# of the whole: whole numbers, and beside them numbers with fractions or gaps.
+NUMBERS = {"int64", "float64"}
 
 
 def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
@@ -21,16 +30,15 @@ def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
     Columns are read as pandas does by default. text: a column that is read as it is written,
     ``007`` and ``NA`` included; then only empty cells are missing values, in every column.
     """
-    content = read_bytes(path)
     options: dict[str, Any] = {"index_col": False, "low_memory": False}
     if text is not None:
         options |= {"dtype": {text: str}, "keep_default_na": False, "na_values": [""]}
     try:
-        _check_header(content, path)
+        width = _check_header(path)
         with warnings.catch_warnings():
             # Where the first row has more cells than the header pandas would drop them.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            table: pd.DataFrame = pd.read_csv(BytesIO(content), **options)
+            return _read_in_parts(path, max(1, CELLS // max(width, 1)), options)
     except InputError:
         raise
     except UnicodeDecodeError as error:
@@ -46,13 +54,49 @@ def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
             f"The file {str(path)!r} is not a table of comma-separated values ({reason}); "
             "give a CSV file with a header"
         ) from error
+
+
+def _read_in_parts(path: Path, rows: int, options: dict[str, Any]) -> pd.DataFrame:
+    """The table, read so many rows at a time; the same as pandas makes of the whole file."""
+    parts = _parts(path, rows, options)
+    types = {name: {str(part.dtype) for part in column} for name, column in parts.items()}
+    unlike = {name: kinds for name, kinds in types.items() if len(kinds) > 1 and kinds - NUMBERS}
+    if all("str" in kinds for kinds in unlike.values()):
+        # A text in one part makes a column of texts, as they were written: 007 is not 7.
+        texts = dict.fromkeys(unlike, str)
+        if texts:
+            again = options | {"dtype": {**options.get("dtype", {}), **texts}}
+            parts = _parts(path, rows, again)
+        # Column by column, so that no more than one is there twice.
+        return pd.DataFrame({name: _joined(parts.pop(name)) for name in list(parts)}, copy=False)
+    with opened(path) as stream:
+        table: pd.DataFrame = pd.read_csv(stream, **options)
     return table
 
 
-def _check_header(content: bytes, path: Path) -> None:
-    """Refuse what pandas would rename: a column without a name, or two of one name."""
-    with TextIOWrapper(BytesIO(content), encoding="utf-8-sig", newline="") as lines:
-        header = next((row for row in csv.reader(lines) if row), [])
+def _parts(path: Path, rows: int, options: dict[str, Any]) -> dict[str, list[pd.Series[Any]]]:
+    """Each column in parts of so many rows."""
+    parts: dict[str, list[pd.Series[Any]]] = {}
+    with opened(path) as stream, pd.read_csv(stream, chunksize=rows, **options) as chunks:
+        for chunk in chunks:
+            for name in chunk.columns:
+                # A copy: a column of a chunk keeps all others of its type in memory.
+                parts.setdefault(name, []).append(chunk[name].copy())
+    return parts
+
+
+def _joined(parts: list[pd.Series[Any]]) -> pd.Series[Any]:
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+
+def _check_header(path: Path) -> int:
+    """Refuse what pandas would rename: a column without a name, or two of one name; how many."""
+    with (
+        opened(path) as stream,
+        TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines,
+    ):
+        pieces = iter(lambda: _short_line(lines, path), "")
+        header = next((row for row in csv.reader(pieces) if row), [])
     if "" in header:
         raise InputError(
             f"Column {header.index('')} (counting from 0) of {str(path)!r} has no name; name it, "
@@ -63,3 +107,14 @@ def _check_header(content: bytes, path: Path) -> None:
             raise InputError(
                 f"The file {str(path)!r} has {times} columns named {name!r}; rename or drop one"
             )
+    return len(header)
+
+
+def _short_line(lines: TextIOWrapper, path: Path) -> str:
+    line = lines.readline(LONGEST_HEADER)
+    if len(line) == LONGEST_HEADER:
+        raise InputError(
+            f"The first line of {str(path)!r} has more than {LONGEST_HEADER:,} characters; give a "
+            "CSV file with a header"
+        )
+    return line

@@ -8,9 +8,11 @@ holding records out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.controls import Control
 from leakscope.protocols import Bools, Floats
@@ -19,6 +21,9 @@ from leakscope.records import Records
 # Two values are equal within rounding if they differ by a millionth: that covers a trip through
 # float32 or through a file with seven digits, and hardly ever joins two persons.
 ROUNDING = 1e-6
+
+# Rows, or pairs of rows, looked at together.
+CHUNK = 2**15
 
 
 @dataclass(frozen=True)
@@ -75,23 +80,21 @@ def find_overlap(
     members: Records, nonmembers: Records, limit: float = 0.05, *, by_features: bool = True
 ) -> Overlap:
     """Non-members who are members too; units count where both sides have them."""
-    exact, near, unit = _found_in(nonmembers, members, by_features)
-    back = _found_in(members, nonmembers, by_features)
-    return Overlap(exact, near, unit, np.asarray(back[0] | back[1] | back[2]), limit)
-
-
-def _found_in(asked: Records, there: Records, by_features: bool) -> tuple[Bools, Bools, Bools]:
-    """Which of the records asked about are there too: exactly, within rounding, by unit."""
-    nobody = np.zeros(len(asked), dtype=bool)
-    exact, near, unit = nobody, nobody.copy(), nobody
+    sides = members, nonmembers
+    exact = [np.zeros(len(side), dtype=bool) for side in sides]
+    near, unit = [one.copy() for one in exact], [one.copy() for one in exact]
     if by_features:
-        exact = np.isin(asked.keys(), there.keys())
-        left = np.flatnonzero(~exact)
-        if len(left):
-            near[left] = _near(there.values(), asked.values()[left])
-    if asked.unit is not None and there.unit is not None:
-        unit = np.isin(asked.unit, there.unit)
-    return exact, near, unit
+        exact = [np.isin(a.keys(), b.keys()) for a, b in (sides, sides[::-1])]
+        values = [side.values() for side in sides]
+        for at, left in enumerate(~one for one in exact):
+            near[at][left] = _near(values[1 - at], values[at][left])
+    if members.unit is not None and nonmembers.unit is not None:
+        unit = [
+            np.isin(a, b)
+            for a, b in ((members.unit, nonmembers.unit), (nonmembers.unit, members.unit))
+        ]
+    found = [exact[at] | near[at] | unit[at] for at in (0, 1)]
+    return Overlap(exact[1], near[1], unit[1], np.asarray(found[0]), limit)
 
 
 def _near(there: Floats, asked: Floats) -> Bools:
@@ -101,27 +104,70 @@ def _near(there: Floats, asked: Floats) -> Bools:
     be equal. Rows that are near stay near on a random line, so that sorting along it leaves few
     pairs to compare in full.
     """
-    both = np.concatenate([there, asked])
-    with np.errstate(invalid="ignore"):
-        rounded = ((both != np.floor(both)) & np.isfinite(both)).any(axis=0)
     found = np.zeros(len(asked), dtype=bool)
+    rounded = np.array([_holds_fractions(column) for column in _columns(there, asked)])
     if not rounded.any():
         return found
-    size = np.abs(np.where(np.isnan(both), 0.0, both))
-    scale = np.array([np.median(column[column > 0]) if column.any() else 1.0 for column in size.T])
-    line = np.random.default_rng(0).normal(size=both.shape[1]) / scale
-    # A gap has a place of its own on the line, where few numbers are.
-    filled = np.where(np.isnan(both), 12.3456789 * scale, both)
-    places, reach = filled @ line, 3 * ROUNDING * (np.abs(filled) @ np.abs(line))
-    order = np.argsort(places[: len(there)])
-    sorted_places = places[: len(there)][order]
-    own, own_reach = places[len(there) :], reach[len(there) :]
-    low = np.searchsorted(sorted_places, own - own_reach)
-    high = np.searchsorted(sorted_places, own + own_reach)
-    for row in np.flatnonzero(high > low):
-        candidates, one = there[order[low[row] : high[row]]], asked[row]
-        largest = np.maximum(np.abs(candidates), np.abs(one))
-        close = np.abs(candidates - one) <= np.where(rounded, ROUNDING * largest, 0.0)
-        close |= np.isnan(candidates) & np.isnan(one)
-        found[row] = bool(close.all(axis=1).any())
+    scale = np.array([_usual_size(column) for column in _columns(there, asked)])
+    line = np.random.default_rng(0).normal(size=len(scale)) / scale
+    places, _ = _along(line, scale, there)
+    order = np.argsort(places)
+    places = places[order]
+    own, reach = _along(line, scale, asked)
+    low, high = np.searchsorted(places, own - reach), np.searchsorted(places, own + reach)
+    for rows, candidates in _pairs(low, high):
+        close = _equal(there[order[candidates]], asked[rows], rounded)
+        found[rows[close]] = True
     return found
+
+
+def _columns(there: Floats, asked: Floats) -> Iterator[Floats]:
+    """Each column of both, one at a time."""
+    return (np.concatenate(both) for both in zip(there.T, asked.T, strict=True))
+
+
+def _holds_fractions(column: Floats) -> bool:
+    with np.errstate(invalid="ignore"):
+        return bool(((column != np.floor(column)) & np.isfinite(column)).any())
+
+
+def _usual_size(column: Floats) -> float:
+    size = np.abs(np.where(np.isnan(column), 0.0, column))
+    return float(np.median(size[size > 0])) if size.any() else 1.0
+
+
+def _along(line: Floats, scale: Floats, rows: Floats) -> tuple[Floats, Floats]:
+    """Where each row lies on a line, and how far from there rows that are near can lie, (n,)."""
+    places, reach = np.empty(len(rows)), np.empty(len(rows))
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        # A gap has a place of its own on the line, where few numbers are.
+        filled = np.where(np.isnan(rows[part]), 12.3456789 * scale, rows[part])
+        places[part] = filled @ line
+        reach[part] = 3 * ROUNDING * (np.abs(filled) @ np.abs(line))
+    return places, reach
+
+
+def _pairs(
+    low: NDArray[np.intp], high: NDArray[np.intp]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Each row with every place from its low to its high, some thousand pairs at a time."""
+    left = np.flatnonzero(high > low)
+    ends = np.cumsum((high - low)[left])
+    start = 0
+    while start < len(left):
+        done = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + CHUNK, side="right")))
+        some = left[start:stop]
+        counts = (high - low)[some]
+        first = np.repeat(low[some] - (np.cumsum(counts) - counts), counts)
+        yield np.repeat(some, counts), first + np.arange(counts.sum())
+        start = stop
+
+
+def _equal(first: Floats, second: Floats, rounded: Bools) -> Bools:
+    """Which rows of two tables (n, d) are equal within rounding, (n,)."""
+    largest = np.maximum(np.abs(first), np.abs(second))
+    close = np.abs(first - second) <= np.where(rounded, ROUNDING * largest, 0.0)
+    close |= np.isnan(first) & np.isnan(second)
+    return np.asarray(close.all(axis=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import logging
 import lzma
 import math
@@ -19,11 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, LeakscopeError, MissingDataError, UntrustedFileError
+from leakscope.records.unpacking import most_unpacked
 
 # More than any data set here unpacks to (Texas-100 as 64-bit numbers takes 3.1 GiB), and little
 # enough that a small file made to unpack to a huge one is refused before it fills the memory.
 LIMIT = 4 * 2**30
 _CHUNK = 2**24
+
+LONGEST = 200  # characters of a reader's own message, which may quote the file
+
+# The kinds of numpy's types that an array of records may have: truth values, numbers, text, times.
+PLAIN = "biufcSUmM"
 
 # The files inside the package, as they are packed: anything else there is damage.
 BUNDLED_SHA256 = {
@@ -49,6 +56,9 @@ _DAMAGE = (
     ValueError, lzma.LZMAError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
+# What unpacks a file, by the ending of its name.
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -60,7 +70,8 @@ def reading(path: Path) -> Iterator[None]:
     except LeakscopeError:
         raise
     except _DAMAGE as error:
-        reason = str(error).partition("\n")[0] or type(error).__name__
+        told = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        reason = told.partition("\n")[0][:LONGEST] or type(error).__name__
         raise InputError(
             f"The file {path} cannot be read ({reason}); check it, or get it again"
         ) from error
@@ -79,16 +90,46 @@ def read_bundled(name: str) -> bytes:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file, unpacked if its name ends in .gz or .xz; refused above LIMIT."""
-    openers: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-    packing = path.suffix if path.suffix in openers else ""
-    with reading(path), openers.get(packing, open)(path, "rb") as stream:
+    with opened(path) as stream:
         content = bytearray()
         while chunk := stream.read(_CHUNK):
             content += chunk
-            if len(content) > LIMIT:
-                raise _too_large(path)
+    packing = path.suffix if path.suffix in _OPENERS else ""
     _note_other_content(path, path.name.removesuffix(packing), content)
     return bytes(content)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read from, unpacked as it is read; the read that goes beyond its limit fails.
+
+    So does one that comes upon damage, each with one sentence.
+    """
+    with reading(path):
+        stream = _OPENERS.get(path.suffix, open)(path, "rb")
+        packed = path.suffix in _OPENERS
+        most = min(LIMIT, most_unpacked(path.stat().st_size)) if packed else LIMIT
+    with stream:
+        yield io.BufferedReader(_Bounded(stream, most, path), buffer_size=2**20)
+
+
+class _Bounded(io.RawIOBase):
+    """What a stream holds, up to a number of bytes."""
+
+    def __init__(self, stream: Any, most: int, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._most = self._left = most
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with reading(self._path):
+            found: int = self._stream.readinto(buffer)
+        self._left -= found
+        if self._left < 0:
+            raise _too_large(self._path, self._most)
+        return found
 
 
 def read_idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
@@ -116,12 +157,13 @@ def npz_names(path: Path) -> list[str]:
 
 
 def read_npz(path: Path, *names: str) -> list[NDArray[Any]]:
-    """These arrays of an .npz file; objects and sizes above LIMIT are refused unread."""
+    """These arrays of an .npz file; objects, and sizes no honest file has, are refused unread."""
     if path.name in KNOWN_SHA256:
         _note_other_content(path, path.name, path.read_bytes())
     with reading(path), zipfile.ZipFile(path) as archive:
-        if sum(_declared_size(archive, path, name) for name in names) > LIMIT:
-            raise _too_large(path)
+        most = min(LIMIT, most_unpacked(path.stat().st_size))
+        if sum(_declared_size(archive, path, name) for name in names) > most:
+            raise _too_large(path, most)
         return [_read_member(archive, name) for name in names]
 
 
@@ -137,6 +179,11 @@ def _declared_size(archive: zipfile.ZipFile, path: Path, name: str) -> int:
         raise UntrustedFileError(
             f"The array {name!r} of {path} holds pickled objects, which could run code when "
             "loaded; save it as numbers or text"
+        )
+    if dtype.kind not in PLAIN or dtype.itemsize == 0 or min(shape, default=0) < 0:
+        raise InputError(
+            f"The array {name!r} of {path} says it holds {dtype!s:.60} of shape "
+            f"{shape!s:.60}; save it as numbers or text"
         )
     size = math.prod(shape) * dtype.itemsize
     if size > member.file_size:
@@ -173,7 +220,12 @@ def _note_other_content(path: Path, name: str, content: bytes | bytearray) -> No
         )  # fmt: skip
 
 
-def _too_large(path: Path) -> InputError:
+def _too_large(path: Path, most: int) -> InputError:
+    if most < LIMIT:
+        return InputError(
+            f"The file {path} unpacks to more than {most / 2**30:.2g} GiB, which no honest file of "
+            f"{path.stat().st_size:,} bytes does; save it again, unpacked or in smaller types"
+        )
     return InputError(
         f"The file {path} unpacks to more than {LIMIT / 2**30:g} GiB, the most that is read at "
         "once; save a part of it"

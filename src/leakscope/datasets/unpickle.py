@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import pickletools
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def unpickle_bytes(path: Path) -> dict[str, Any]:
     """The dictionary in a pickle that holds numbers, text and arrays of bytes, and nothing else."""
     content = read_bytes(path)
     with reading(path):
+        _refuse_room(content, path)
         try:
             found = _Unpickler(BytesIO(content), encoding="bytes").load()
         except pickle.UnpicklingError as error:
@@ -30,6 +32,20 @@ def unpickle_bytes(path: Path) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise InputError(f"The file {path} holds no dictionary of arrays; get it again")
         return {_text(key): _array(value) for key, value in found.items()}
+
+
+def _refuse_room(content: bytes, path: Path) -> None:
+    """Refuse a pickle that numbers its parts otherwise than one after the other.
+
+    The reader makes room for as many parts as the largest number says, and a file of nine bytes may
+    say four thousand million.
+    """
+    for place, (code, number, _) in enumerate(pickletools.genops(content)):
+        if code.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(number or 0) > place:
+            raise InputError(
+                f"The file {path} has a part numbered {number} after {place} steps, which no "
+                "honest file has; get it again"
+            )
 
 
 class _Array:

@@ -62,7 +62,7 @@ def as_defense(thing: Defense | str) -> Defense:
         number = _number(text, thing, found.example)
         whole = first.type == "int" and number.is_integer()
         options[first.name] = int(number) if whole else number
-    elif first.default is MISSING:
+    elif first.default is MISSING or first.default is None:
         raise InputError(
             f"The defense {thing!r} needs a number after a colon; write it like {found.example!r}"
         )

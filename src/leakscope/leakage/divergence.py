@@ -39,7 +39,10 @@ def knn_divergence(
     Verdú 2009, equation 5). It may be negative by chance. Columns are scaled alike in both, and
     ties broken by noise a billionth of the spread.
     """
-    one, other = (np.asarray(values, dtype=np.float64) for values in (samples, others))
+    try:
+        one, other = (np.asarray(values, dtype=np.float64) for values in (samples, others))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The samples must be arrays of numbers: {error}") from error
     one, other = (values[:, None] if values.ndim == 1 else values for values in (one, other))
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1]:
         raise InputError(

@@ -185,9 +185,16 @@ def _factors(
     return means[0] - means[1], factors[0], factors[1]
 
 
+def _numbers(values: ArrayLike, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The {what} must be an array of numbers, as many in each row") from error
+
+
 def _mean(mean: ArrayLike, name: str) -> Floats:
     """A mean (…, p) of finite numbers."""
-    values = np.asarray(mean, dtype=np.float64)
+    values = _numbers(mean, f"{name} mean")
     if not np.isfinite(values).all():
         raise InputError(f"The {name} mean must be finite, got {values[~np.isfinite(values)][0]}")
     return values[None] if values.ndim == 0 else values
@@ -195,7 +202,7 @@ def _mean(mean: ArrayLike, name: str) -> Floats:
 
 def _covariance(covariance: ArrayLike, name: str) -> Floats:
     """A covariance (…, p, p): finite, symmetric, with variances above 0."""
-    values = np.asarray(covariance, dtype=np.float64)
+    values = _numbers(covariance, f"{name} covariance")
     values = values[None, None] if values.ndim == 0 else values
     if values.ndim == 1 or values.shape[-1] != values.shape[-2] or values.shape[-1] == 0:
         raise InputError(

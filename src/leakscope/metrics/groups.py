@@ -98,9 +98,12 @@ def value_codes(column: ArrayLike, n: int, name: str) -> tuple[list[str], Codes]
     values = np.asarray(column)
     if values.shape != (n,):
         raise InputError(f"Group {name!r} has shape {values.shape}, but there are {n} records")
-    distinct, codes = np.unique(
-        values.astype(str) if values.dtype == object else values, return_inverse=True
-    )
+    if values.dtype == object:
+        # As objects: numpy's own texts all take the room of the longest.
+        texts = [str(value) for value in values.tolist()]
+        place = {text: at for at, text in enumerate(sorted(set(texts)))}
+        return [*place], np.array([place[text] for text in texts], dtype=np.intp)
+    distinct, codes = np.unique(values, return_inverse=True)
     return [str(value) for value in distinct], codes
 
 

@@ -9,11 +9,12 @@ from leakscope.errors import ModelError
 from leakscope.models.answers import class_numbers
 from leakscope.models.callable import is_torch
 from leakscope.models.files import load_model
+from leakscope.models.http import HttpModel
 from leakscope.models.memory import Remembering
 from leakscope.protocols import Labels, Model, Task
 from leakscope.registry import entries
 
-__all__ = ["Remembering", "as_model", "class_numbers", "load_model"]
+__all__ = ["HttpModel", "Remembering", "as_model", "class_numbers", "load_model"]
 
 
 def as_model(thing: Any, *, classes: Labels | None = None, task: Task | None = None) -> Model:

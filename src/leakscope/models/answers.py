@@ -39,20 +39,25 @@ def checked_probabilities(answer: Any, n: int, name: str, classes: int | None = 
     missing = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
     if len(missing):
         raise ModelError(
-            f"{name} answered {_row(given[missing[0]])} for record {missing[0]} of the {n} asked "
-            f"about (counting from 0) and {len(missing) - 1} others; answers must be finite"
+            f"{name} answered {row_text(given[missing[0]])} for record {missing[0]} of the {n} "
+            f"asked about (counting from 0) and {len(missing) - 1} others; answers must be finite"
         )
-    low, high = probabilities.min(axis=1), probabilities.max(axis=1)
-    off = np.abs(probabilities.sum(axis=1) - 1)
-    out_of_range = (low < -RANGE_TOLERANCE) | (high > 1 + RANGE_TOLERANCE)
-    bad = np.flatnonzero(out_of_range | (off > SUM_TOLERANCE))
+    bad = improbable(probabilities)
     if len(bad):
         raise ModelError(
-            f"{name} answered {_row(given[bad[0]])} for record {bad[0]} of the {n} asked about "
+            f"{name} answered {row_text(given[bad[0]])} for record {bad[0]} of the {n} asked about "
             "(counting from 0), which are not probabilities summing to 1; apply a softmax to "
             "logits, divide percentages by 100, or pass task='regression' for numbers"
         )
     return np.clip(probabilities, 0.0, 1.0)
+
+
+def improbable(values: Floats) -> NDArray[np.intp]:
+    """The rows of (n, k) numbers that are not probabilities summing to 1, but for rounding."""
+    low, high = values.min(axis=1), values.max(axis=1)
+    off = np.abs(values.sum(axis=1) - 1)
+    sound = (low >= -RANGE_TOLERANCE) & (high <= 1 + RANGE_TOLERANCE) & (off <= SUM_TOLERANCE)
+    return np.flatnonzero(~sound)  # NaN is neither above nor below anything
 
 
 def checked_numbers(answer: Any, n: int, name: str) -> Floats:
@@ -125,7 +130,10 @@ def first_line(error: BaseException) -> str:
 
 def _numbers(answer: Any, name: str) -> Floats:
     try:
-        return np.asarray(answer, dtype=np.float64)
+        given = np.asarray(answer)
+        if given.dtype.kind == "c":  # of which numpy would drop the imaginary part
+            raise TypeError("it holds complex ones")
+        return np.asarray(given if given.dtype.kind in "biuf" else answer, dtype=np.float64)
     except Exception as error:  # whatever the conversion of a foreign type may raise
         raise ModelError(
             f"{name} answered with a {type(answer).__name__} that is not an array of numbers: "
@@ -133,5 +141,6 @@ def _numbers(answer: Any, name: str) -> Floats:
         ) from error
 
 
-def _row(values: NDArray[Any]) -> str:
+def row_text(values: NDArray[Any]) -> str:
+    """A row of numbers as it is read in a sentence."""
     return listed(f"{value:.4g}" for value in np.atleast_1d(values))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.errors import ModelError
+from leakscope.errors import LeakscopeError, ModelError
 from leakscope.models.answers import (
     checked_numbers,
     checked_probabilities,
@@ -75,7 +75,9 @@ class CallableModel:
     def _ask(self, X: Any) -> Any:
         try:
             return self.function(X)
-        except Exception as error:
+        except LeakscopeError:
+            raise  # it says what is wrong itself, as a model behind HTTP does
+        except (Exception, SystemExit) as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {first_line(error)}"
             ) from error

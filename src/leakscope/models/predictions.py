@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.models.answers import checked_probabilities, class_numbers
+from leakscope.errors import ModelError
+from leakscope.models.answers import checked_probabilities, class_numbers, improbable, row_text
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Ability, Floats, Labels, Task
+from leakscope.records import Records
 
 
 class SavedPredictions:
@@ -23,6 +25,22 @@ class SavedPredictions:
 
     def __init__(self, classes: Labels) -> None:
         self.classes = np.asarray(classes)
+
+    def check(self, side: Records) -> None:
+        """Refuse predictions that cannot be probabilities of the classes, naming side and row."""
+        values = np.asarray(side.X, dtype=np.float64)
+        if values.shape[1:] != self.classes.shape:
+            raise ModelError(
+                f"The predictions of the {side.name} have the shape {values.shape} where there are "
+                f"{len(self.classes)} classes; give one probability per class, and the classes in "
+                "that order"
+            )
+        for row in improbable(values)[:1]:
+            raise ModelError(
+                f"The predictions of the {side.name} are {row_text(values[row])} in row {row} "
+                "(counting from 0), which are not probabilities: finite numbers from 0 to 1 that "
+                "sum to 1; apply a softmax to logits, or divide percentages by 100"
+            )
 
     def predict(self, X: Any) -> Labels:
         """The most probable class of each record, (n,)."""

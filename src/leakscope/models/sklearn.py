@@ -121,7 +121,7 @@ class SklearnModel:
             return getattr(self.estimator, method)(
                 locked(given) if net is None else _as_trained(given, net)
             )
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {first_line(error)}"
             ) from error

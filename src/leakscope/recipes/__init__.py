@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from leakscope.models.callable import is_torch
 from leakscope.protocols import Model, Recipe, Task
 from leakscope.records import Records
 from leakscope.registry import lookup
+
+_LOG = logging.getLogger(__name__)
 
 __all__ = ["as_recipe", "named_recipe", "recipe_of", "task_of", "train"]
 
@@ -88,6 +91,7 @@ def task_of(recipe: Recipe) -> Task | None:
 
 def train(recipe: Recipe, records: Records, seed: int) -> Model:
     """One model, trained on all of the records."""
+    _LOG.info("training %s on %d records", recipe.name, len(records))
     everybody = np.ones((1, len(records)), dtype=np.int8)
     return recipe.fit_many(records, everybody, [seed])[0]
 

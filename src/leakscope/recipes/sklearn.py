@@ -45,6 +45,11 @@ class SklearnRecipe(Recipe):
     estimator: Any
     prepare: bool | None = None
 
+    @property
+    def prepares(self) -> bool:
+        """Whether tables and images are made fit for the estimator."""
+        return not _is_pipeline(self.estimator) if self.prepare is None else self.prepare
+
     def fit_many(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
     ) -> list[Model]:
@@ -57,14 +62,14 @@ class SklearnRecipe(Recipe):
     def fit(self, records: Records, seed: int) -> SklearnModel:
         """One model, trained on all of the records."""
         model = clone(self.estimator)
-        if not _is_pipeline(model) if self.prepare is None else self.prepare:
+        if self.prepares:
             model = with_preprocessing(model, records.X)
         try:
             with warnings.catch_warnings(), _seeded_globally(seed):
                 # How many steps to take is part of the recipe: that they were all taken is no news.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model.set_params(**_repeatable(model, seed)).fit(records.X, records.y)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ModelError(
                 f"The recipe {self.name!r} could not be trained on the {len(records)} "
                 f"{records.name}: {first_line(error)}"

@@ -19,6 +19,7 @@ Features: TypeAlias = "np.ndarray[Any, Any] | pd.DataFrame"
 _NUMBERS = {"boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float"}
 
 MOST_LISTED = 10  # names in a sentence
+MOST_SHOWN = 80  # characters of a value or a name in it, which may be a whole file
 
 
 def checked_features(X: Any, name: str) -> Features:
@@ -149,7 +150,12 @@ def _group_texts(values: Any, n: int, group: str, name: str) -> NDArray[Any]:
     present = ~np.asarray(pd.isna(array))
     if array.dtype.kind == "M":
         array = array.astype(str)  # as Python objects, dates of nanoseconds would be integers
-    texts[present] = [_group_text(value) for value in array[present].tolist()]
+    if array.dtype.kind in "biufU" or pd.api.types.infer_dtype(array) == "string":
+        # Each value once: a million records share the texts of a few groups.
+        codes, distinct = pd.factorize(array[present])
+        texts[present] = np.array([_group_text(one) for one in distinct.tolist()], object)[codes]
+    else:
+        texts[present] = [_group_text(value) for value in array[present].tolist()]
     return texts
 
 
@@ -224,11 +230,15 @@ def _refuse_infinite(values: NDArray[Any], columns: Iterable[Hashable], name: st
 
 def shown(value: Any) -> str:
     """A value as it is read in a sentence: text in quotes, numbers without their type."""
-    return repr(value.item() if isinstance(value, np.generic) else value)
+    return _short(repr(value.item() if isinstance(value, np.generic) else value))
 
 
 def listed(names: Iterable[Any]) -> str:
     """Names with commas between them, the first ten only."""
-    texts = [str(name) for name in names]
+    texts = [_short(str(name)) for name in names]
     more = len(texts) - MOST_LISTED
     return ", ".join(texts[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

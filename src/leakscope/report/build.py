@@ -6,19 +6,23 @@ import copy
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
 from leakscope.report.records import RecordTable
+from leakscope.report.redaction import FEWEST, redact, refuse_telling_files
 from leakscope.report.words import LEVELS, framed, headline_outcome, number, span
+
+if TYPE_CHECKING:
+    from leakscope.report.person import OneRecord
 
 SCHEMA_VERSION = 1
 
@@ -91,22 +95,46 @@ class Report:
 
         return render(self.data)
 
+    def redacted(self, fewest: int = FEWEST) -> Report:
+        """The report without what tells of single records or of small groups, to be passed on.
+
+        Groups of fewer members or non-members are withheld, and others where those could be had by
+        subtraction; so are scores, the table of records, values of records in sentences, and paths.
+        """
+        return Report(redact(self.data, fewest))
+
     def save(self, folder: str | Path) -> Path:
         """Write report.json, report.html and, where records are known, records.csv; the folder.
 
         Every file is written in full beside its place before any is put there, so that a failure
         leaves what was there before. report.json comes last: where it is new, the others are too.
+        A redacted report is not put beside the records of one that is not.
         """
         folder = Path(folder)
-        texts = {"report.html": self.to_html(), "report.json": self.to_json()}
+        if self.data.get("redacted"):
+            refuse_telling_files(folder)
+        texts: dict[str, str | Iterable[str]] = {}
         if self.records is not None:
-            texts = {"records.csv": self.records.to_csv(), **texts}
+            texts["records.csv"] = self.records.lines()
+        texts |= {"report.html": self.to_html(), "report.json": self.to_json()}
         write_together(folder, texts)
         return folder
 
+    def record(self, row: int, side: str = "members") -> OneRecord:
+        """What the audit says of one record: its scores, its leakage, its groups, in words.
+
+        row: its place among the members, or the nonmembers, as they were handed in, from 0.
+        """
+        from leakscope.report.person import find_record
+
+        return find_record(self.data, self.records, row, side)
+
     @classmethod
-    def load(cls, path: str | Path) -> Report:
-        """A report from its report.json, or from the folder that holds it; without records."""
+    def load(cls, path: str | Path, *, records: bool = False) -> Report:
+        """A report from its report.json, or from the folder that holds it.
+
+        records: also what records.csv beside it tells of each record.
+        """
         path = Path(path)
         if path.is_dir():
             path = path / "report.json"
@@ -117,7 +145,7 @@ class Report:
                 f"The report {str(path)!r} cannot be read ({error.strerror}); "
                 "give a report.json or the folder that holds it"
             ) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
                 f"The file {str(path)!r} is not JSON ({error}); give a report.json"
             ) from error
@@ -127,7 +155,12 @@ class Report:
                 f"The file {str(path)!r} is not a report of schema version {SCHEMA_VERSION} "
                 f"(schema_version is {version!r}); audit again with this version of leakscope"
             )
-        return cls(data)
+        if not records:
+            return cls(data)
+        from leakscope.report.reading import read_records
+
+        attacks = [one["attack"] for one in data["outcomes"]]
+        return cls(data, read_records(path.parent, attacks))
 
     def _repr_html_(self) -> str:
         """The page for a notebook."""

@@ -13,14 +13,16 @@ from typing import Any
 
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
+from leakscope.report.records import cell
 from leakscope.report.words import framed, number, span
 
 SCHEMA_VERSION = 1
 FILES = ("compare.csv", "compare.html", "compare.json")
 REQUIRED = {"schema_version", "setup", "rows", "summary", "frontier", "advice"}
 
-# The columns of compare.csv that are taken out of a row's leakage.
+# The columns of compare.csv that are taken out of a row's leakage, and what has no column there.
 GAIN = ("js", "gain")
+NESTED = ("leakage", "by_attack")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,9 +72,9 @@ class Comparison:
         """The text of compare.csv: the rows, one to a line."""
         rows = [_flat(row) for row in self.data["rows"]]
         file = io.StringIO()
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([cell(name) for name in rows[0]])
+        writer.writerows([cell(value) for value in row.values()] for row in rows)
         return file.getvalue()
 
     def to_html(self) -> str:
@@ -96,7 +98,7 @@ class Comparison:
             path = path / "compare.json"
         try:
             data = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(
                 f"The comparison {str(path)!r} cannot be read ({error}); give a compare.json or "
                 "the folder that holds it"
@@ -132,4 +134,4 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
         for name in GAIN
         for end in ("", "low", "high")
     }
-    return {key: value for key, value in row.items() if key != "leakage"} | measured
+    return {key: value for key, value in row.items() if key not in NESTED} | measured

@@ -144,6 +144,8 @@ def facts(report: Json) -> list[tuple[str, str]]:
     ]
     if target["features"] is not None:
         found.append(("Features", count(target["features"])))
+    if target.get("preparation"):
+        found.append(("Columns", " ".join(target["preparation"])))
     found += _quality(target)
     if target["missing_values"]:
         found.append(("Missing values", f"{count(target['missing_values'])}, left to the model"))
@@ -154,8 +156,21 @@ def facts(report: Json) -> list[tuple[str, str]]:
                 f"{count(target['clipped'])} records with a probability nearer than 1e-7 to 0 or 1",
             )
         )
+    found += _asked(report["cost"])
     chance = "decided by chance" if target["randomized"] else "not known to be decided by chance"
     return [*found, ("Membership", chance), *_trials(report)]
+
+
+def _asked(cost: Json) -> list[tuple[str, str]]:
+    """What a model behind HTTP was asked, and how long that took."""
+    if "queries" not in cost:
+        return []
+    again = f" and {count(cost['retries'])} attempts more" if cost["retries"] else ""
+    told = (
+        f"about {count(cost['queries'])} records in {count(cost['requests'])} requests{again}, "
+        f"with {number(cost['seconds_waiting'], 1)} seconds of waiting"
+    )
+    return [("Asked over HTTP", told)]
 
 
 def _trials(report: Json) -> list[tuple[str, str]]:

@@ -28,8 +28,8 @@ def check_folder(folder: str | Path, files: Iterable[str] = FILES) -> None:
                 raise IsADirectoryError(errno.EISDIR, f"{name} is a folder there")
 
 
-def write_together(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write every text to a temporary file, then move each into place, whole."""
+def write_together(folder: Path, texts: Mapping[str, str | Iterable[str]]) -> None:
+    """Write every text, or its parts, to a temporary file, then move each into place, whole."""
     made: dict[Path, Path] = {}
     with _saying_why(folder):
         try:
@@ -37,7 +37,7 @@ def write_together(folder: Path, texts: Mapping[str, str]) -> None:
             for name, text in texts.items():
                 made[folder / name] = temporary = folder / f".{name}.{uuid.uuid4().hex}.tmp"
                 with temporary.open("x", encoding="utf-8", newline="") as file:
-                    file.write(text)
+                    file.writelines([text] if isinstance(text, str) else text)
                     file.flush()
                     os.fsync(file.fileno())
             for place, temporary in made.items():

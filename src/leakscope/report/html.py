@@ -14,6 +14,7 @@ from leakscope.report import (
     findings,
     information,
     plots,
+    redaction,
     words,
 )
 
@@ -44,6 +45,8 @@ def render(report: Mapping[str, Any]) -> str:
             failed=advice.other_failures(report),
             hit_harder=findings.hit_harder(strongest) if strongest else "",
             groups=_by_column(strongest["groups"]) if strongest else [],
+            redacted=redaction.in_words(report),
+            withheld=_withheld(report),
             controls=[advice.control(one) for one in report["controls"]],
             facts=findings.facts(report),
             not_run=words.by_reason(report["not_run"]),
@@ -197,6 +200,12 @@ def _by_column(groups: list[Any]) -> list[tuple[str, list[Any]]]:
     for one in groups:
         columns.setdefault(one["group"], []).append(one)
     return list(columns.items())
+
+
+def _withheld(report: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The columns of which a redacted report shows not all values, and how many it does not."""
+    told = report.get("redacted") or {"withheld": []}
+    return [(one["group"], one["values"]) for one in told["withheld"]]
 
 
 def _group_rows(groups: list[Any]) -> list[plots.Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,12 @@ from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
 
+CHUNK = 4096  # lines written at a time
+
 # A spreadsheet runs a cell that starts like this; the last four are their full-width forms.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+# Some drop these at the beginning of a cell, and run what follows.
+_BLANK = ("\t", "\r", "\n")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -77,23 +81,39 @@ class RecordTable:
 
     def to_csv(self) -> str:
         """The table as CSV text; a text that a spreadsheet would run as a formula is disarmed."""
+        return "".join(self.lines())
+
+    def lines(self) -> Iterator[str]:
+        """The same in parts of some thousand lines: a table of a million is never one text."""
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow([_cell(name) for name in self.columns])
-        lists = [np.asarray(values).tolist() for values in self.columns.values()]
-        writer.writerows([_cell(value) for value in row] for row in zip(*lists, strict=True))
-        return buffer.getvalue()
+        writer.writerow([cell(name) for name in self.columns])
+        for start in range(0, len(self), CHUNK):
+            part = slice(start, start + CHUNK)
+            lists = [np.asarray(values)[part].tolist() for values in self.columns.values()]
+            writer.writerows([cell(value) for value in row] for row in zip(*lists, strict=True))
+            yield buffer.getvalue()
+            buffer.seek(0)
+            buffer.truncate()
+        yield buffer.getvalue()  # the header of an empty table
 
 
-def _cell(value: Any) -> Any:
-    """A number as it is, nothing for what is not one, a formula with an apostrophe before it."""
+def cell(value: Any) -> Any:
+    """A number as it is, nothing for what is not one, a formula with an apostrophe before it.
+
+    A spreadsheet takes the apostrophe for the sign of a text and does not show it; other readers
+    see it, and take it off where they need the value as it was.
+    """
     if value is None or (isinstance(value, float) and not np.isfinite(value)):
         return ""
     if isinstance(value, (int, float)):
         return value
     # NUL ends a line for some readers, and half a surrogate pair cannot be written at all.
     text = str(value).replace("\0", "�").encode("utf-8", "replace").decode()
+    if "\r" in text and "\n" not in text:
+        # A carriage return ends a line for readers, and alone the csv module does not quote it.
+        text = text.replace("\r", "\n")
     start = text.lstrip()
-    if start.startswith(_FORMULA) and not _NUMBER.fullmatch(start):
+    if text.startswith(_BLANK) or (start.startswith(_FORMULA) and not _NUMBER.fullmatch(start)):
         return "'" + text
     return text

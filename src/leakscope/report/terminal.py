@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leakscope.report import additions, information
+from leakscope.report import additions, information, redaction
 from leakscope.report.disclosures import in_a_table
 from leakscope.report.words import (
     LEVELS,
@@ -57,6 +57,8 @@ def print_summary(
     _print_list(console, "Information leakage", information.in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
     _print_list(console, "Not run", by_reason(report["not_run"]))
+    if told := redaction.in_words(report):
+        console.print(_text(f"\n{told}", style="dim"))
     if folder is not None:
         _print_files(console, folder)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +33,8 @@ from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
 from leakscope.trials.table import Keeper, StoredStack, Trials
 from leakscope.trials.watching import Watch, counted
 from leakscope.trials.workers import Chunk, Finished, Job, work
+
+_LOG = logging.getLogger(__name__)
 
 ROLES = (0, 1, 2)
 
@@ -89,6 +93,7 @@ def run_trials(
         watch = Watch(job, chunks)
         tell = progress or silent
         if watch.finished():
+            _LOG.info("%d of %d models are in %s", watch.finished(), job.models, home.folder)
             found = f"found {watch.finished()} of {counted(job.models, 'model')} in {home.folder}"
             tell(found, watch.finished(), job.models)
         with watch.saying_what_is_kept(kept=keeper is None, fresh=fresh):
@@ -241,7 +246,10 @@ def _run(
     where: Where,
 ) -> None:
     """Work through all chunks, with other workers where some were lost, as long as that helps."""
-    left = chunks
+    left, began = chunks, time.monotonic()
+    missing = job.models - watch.finished()
+    if missing:
+        _LOG.info("training %d models of %s on %s", missing, job.recipe.name, where[0])
     while left:
         before = watch.finished()
         try:
@@ -254,6 +262,8 @@ def _run(
             _say_lost(job.models - watch.finished())
             left = [chunk for chunk in chunks if not job.finished(chunk)]
     watch.wait_for_all()
+    if missing:
+        _LOG.info("trained %d models in %.1f s", missing, time.monotonic() - began)
 
 
 def _say_lost(models: int) -> None:

@@ -135,7 +135,11 @@ class Store:
 
     @contextmanager
     def leading(self) -> Iterator[None]:
-        """Lead a run: no other may at the same time; what killed ones left half written goes."""
+        """Lead a run: no other may at the same time; what killed ones left half written goes.
+
+        A run that fails before it has finished a model leaves no folder that was not there before.
+        """
+        made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
         with self._opened_lock() as lock:
             if not _locked(lock.fileno()):
                 raise StoreError(
@@ -143,7 +147,12 @@ class Store:
                     "choose another folder"
                 )
             self._clean()
-            yield
+            try:
+                yield
+            except Exception:
+                if made and self.begun() <= {LOCK, MANIFEST}:
+                    self._remove(made)
+                raise
             self._clean()  # after a worker that died while the others finished its models
 
     def _list(self, key: str) -> Digests | None:
@@ -164,6 +173,14 @@ class Store:
                 if OWN_FILE.fullmatch(left.name):
                     with suppress(OSError):  # it is in nobody's way
                         left.unlink()
+
+    def _remove(self, made: Sequence[Path]) -> None:
+        """Remove these folders, the innermost first, in which there is no model."""
+        with suppress(OSError):  # as where somebody else has put something there
+            for name in (MANIFEST, LOCK):
+                (self.folder / name).unlink(missing_ok=True)
+            for folder in made:
+                folder.rmdir()
 
     def _opened_lock(self) -> BinaryIO:
         lock = self.folder / LOCK

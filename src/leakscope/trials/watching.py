@@ -93,6 +93,8 @@ class Watch:
             how += " to go on from there"
             raise KeyboardInterrupt(f"Stopped: {self._told(kept)}{how if kept else ''}") from None
         except ModelError as error:
+            if not self.finished():
+                raise  # there is nothing to go on from
             raise ModelError(f"{error}; {self._told(kept)}") from error
 
     def _told(self, kept: bool) -> str:
