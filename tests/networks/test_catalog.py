@@ -159,7 +159,7 @@ print([entry.name for entry in entries("model")])
         "MissingExtraError A torch network needs an optional package; pip install "
         "'leakscope[torch]'"
     )
-    assert second == "['callable', 'scikit-learn', 'torch']"
+    assert second == "['booster', 'callable', 'scikit-learn', 'torch']"
 
 
 def test_a_model_without_torch_does_not_load_it() -> None:

@@ -40,7 +40,8 @@ def pack(model: Model) -> Packed | None:
         _Pickler(file, arrays).dump(model)
     except Exception:  # whatever a part of it raises that is not made to be written
         return None
-    parts = [file.getbuffer(), *(array.raw() for array in arrays)]
+    # Not its buffer: where Python 3.13 collects both at once, it complains of one still in use.
+    parts = [file.getvalue(), *(array.raw() for array in arrays)]
     return [np.array([len(parts), *map(len, parts)], LENGTH).tobytes(), *parts]
 
 
