@@ -67,7 +67,7 @@ def test_a_dead_address_is_one_sentence(run: Run, numbers: Files) -> None:
     ran = run(*words(numbers, nobody, "--url-options", "retries=0"))
     assert ran.code == 2
     assert ran.stderr.splitlines()[-1].startswith(
-        "Error: the model at http://127.0.0.1:1/predict gave no answer in 1 attempt ("
+        "Error: The model at http://127.0.0.1:1/predict gave no answer in 1 attempt ("
     )
 
 

@@ -18,7 +18,7 @@ def test_the_written_form() -> None:
     ("written", "said"),
     [
         ("noise:much", "The defense 'noise:much' has no number after its colon; write it like"),
-        ("noise", "either sigma or epsilon"),
+        ("noise", "needs a number after a colon; write it like 'noise:0.1'"),
         ("explain-crowd", "needs a number after a colon; write it like 'explain-crowd:5'"),
         ("noise:-1", "sigma must be a finite number above 0"),
     ],
