@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import nn
 
-# The hidden layers of fully connected networks with tanh: those of Location-30 leak the most.
+# The hidden layers of fully connected networks with tanh, see wang_setups.py on why.
 HIDDEN = {"mlp-1024": (1024, 512, 256), "mlp-256": (256, 128)}
 
 
