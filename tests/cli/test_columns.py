@@ -192,3 +192,11 @@ def test_compare_sorts_out_its_table_too(run: Run, files: tuple[Path, Path]) -> 
     assert ran.code == 0, ran.stderr
     assert "What tree makes of the columns:\n  Read as numbers" in ran.stderr
     assert "an identifier is: patient_id, email." in ran.stderr
+
+
+def test_shadow_models_are_of_the_same_recipe(
+    run: Run, calls: Calls, files: tuple[Path, Path]
+) -> None:
+    assert run(*own(files, "--recipe", "tree", "--shadows", 2)).code == 0
+    [(_, _, named)] = calls
+    assert (named["recipe"].name, named["shadows"]) == ("tree", 2)

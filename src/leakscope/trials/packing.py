@@ -41,7 +41,7 @@ def pack(model: Model) -> Packed | None:
     except Exception:  # whatever a part of it raises that is not made to be written
         return None
     # Not its buffer: where Python 3.13 collects both at once, it complains of one still in use.
-    parts = [file.getvalue(), *(array.raw() for array in arrays)]
+    parts: list[bytes | memoryview] = [file.getvalue(), *(array.raw() for array in arrays)]
     return [np.array([len(parts), *map(len, parts)], LENGTH).tobytes(), *parts]
 
 
