@@ -17,8 +17,8 @@ from leakscope.records import Records
 
 NAMES = {
     "adult", "breast-cancer", "cifar10", "cifar100", "diabetes", "diabetes130", "digits",
-    "fashion-mnist", "features", "hospital", "iris", "location30", "mnist", "purchase100",
-    "synthetic", "synthetic-regression", "texas100", "wine",
+    "fashion-mnist", "features", "hospital", "image-folder", "iris", "location30", "mnist",
+    "purchase100", "synthetic", "synthetic-regression", "texas100", "wine",
 }  # fmt: skip
 
 
@@ -106,10 +106,12 @@ def test_a_data_set_loads_or_says_what_it_needs(
         assert len(np.unique(records.y)) >= 2
         assert np.isfinite(records.numbers()).all()
         return
-    options = {"file": "mine.npz"} if card.name == "features" else {}
+    options = {"features": {"file": "mine.npz"}, "image-folder": {"path": "mine"}}.get(
+        card.name, {}
+    )
     with pytest.raises(MissingDataError) as caught:
         load_dataset(card.name, folder=tmp_path, **options)
-    if card.name != "features":
+    if not options:
         assert all(file in str(caught.value) for file in card.files)
         assert card.source in str(caught.value)
         assert str(tmp_path) in str(caught.value)

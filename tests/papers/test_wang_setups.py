@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from leakscope.defenses.dpsgd import DPSGD
 from leakscope.networks import MLP, LeNet5
@@ -11,6 +14,7 @@ from leakscope.papers import wang_tables
 from leakscope.papers.experiment import Setting
 from leakscope.papers.wang_curves import SHOWN
 from leakscope.papers.wang_setups import (
+    IMAGENET,
     LOCATION,
     MNIST,
     SETUPS,
@@ -117,3 +121,17 @@ def test_the_set_up_is_told(nowhere: Setting) -> None:
     }  # fmt: skip
     assert (told["seeds"], told["more"]) == (3, 1)
     assert repetitions(Setting(seeds=7)) == 7
+
+
+@pytest.mark.parametrize(("scale", "side"), [("quick", 64), ("full", 224)])
+def test_imagenet_is_read_from_a_folder(tmp_path: Path, scale: Any, side: int) -> None:
+    small = [replace(one, members={"quick": 4, "full": 4}) for one in IMAGENET]
+    for name in range(100):
+        place = tmp_path / "imagenet" / f"n{name:08d}"
+        place.mkdir(parents=True)
+        for each in range(2):
+            Image.new("RGB", (30, 20), (each, name, 0)).save(place / f"{each}.JPEG")
+    for one in small:
+        records = one.load(Setting(scale=scale, data=tmp_path))
+        assert records.X.shape == (12, 3, side, side)
+        assert records.y.max() < {"quick": 10, "full": 100}[scale]

@@ -90,10 +90,10 @@ def test_table_2_has_differential_privacy(run: Callable[..., Experiment]) -> Non
     assert f"attacks on it are {place} chance" in note
 
 
-def test_table_3_says_which_file_is_missing(run: Callable[..., Experiment]) -> None:
+def test_table_3_says_which_folder_is_missing(run: Callable[..., Experiment]) -> None:
     experiment = run(imagenet)
     assert defenses(experiment)[:3] == ["none", PRUNED, "early-stop"]
-    assert sum("imagenet.npz is not in the data folder" in note for note in experiment.notes) == 2
+    assert sum("imagenet is not in the data folder" in note for note in experiment.notes) == 2
 
 
 def test_table_5_and_6_train_only_what_is_new(run: Callable[..., Experiment]) -> None:

@@ -56,8 +56,8 @@ class Setup:
 
     file: what has to be in the data folder; nothing where it comes with the package. members: by
     the scale, None for a third of all records. draws: whether the loader draws some of its records.
-    training: options of a TorchRecipe. sizes: a sentence on the number of members, where it needs
-    one.
+    options, at: those of the loader, always and by the scale. training: options of a TorchRecipe.
+    sizes: a sentence on the number of members, where it needs one.
     """
 
     name: str
@@ -69,12 +69,14 @@ class Setup:
     pruning: Pruning = field(default_factory=Pruning)
     minmax: MinMax = field(default_factory=MinMax)
     options: Mapping[str, Any] = field(default_factory=dict)
+    at: Mapping[Scale, Mapping[str, Any]] = field(default_factory=dict)
     draws: bool = False
     sizes: str = ""
 
     def load(self, setting: Setting) -> Records:
         """The records that members, D′ and others are drawn from, or an error on a missing file."""
-        options, members = dict(self.options), self.members[setting.scale]
+        options = {**self.options, **self.at.get(setting.scale, {})}
+        members = self.members[setting.scale]
         if self.draws and members is not None:
             options |= {"n": 3 * members, "seed": setting.seed}
         return as_network_takes(load_dataset(self.dataset, folder=setting.data, **options))
@@ -125,8 +127,10 @@ CIFAR = (
 )
 IMAGENET = tuple(
     Setup(
-        f"ImageNet-{name}", "features", network, "imagenet.npz", {"quick": 300, "full": None},
-        LARGE, Pruning(ratio), options={"file": "imagenet.npz"},
+        f"ImageNet-{name}", "image-folder", network, "imagenet", {"quick": 300, "full": 2000},
+        LARGE, Pruning(ratio), options={"path": "imagenet"}, draws=True,
+        at={"quick": {"classes": 10, "size": 64}, "full": {"classes": 100}},
+        sizes="some classes alone, and at quick images of 64 × 64: more would not fit in memory",
     )
     for name, network, ratio in (
         ("MobileNetV2", "mobilenet-v2", 3.27), ("ResNet-18", "resnet18", 3.37),
