@@ -112,7 +112,9 @@ def test_names_and_instances_mix_and_the_rest_is_named():
 
 
 def test_nothing_left_to_run_is_refused():
-    with pytest.raises(InputError, match="None of the attacks asked for"):
+    with pytest.raises(
+        InputError, match="None of the attacks loss goes through the channels label;"
+    ):
         choose_attacks(["loss"], ["label"])
     with pytest.raises(InputError, match="No attack was asked for"):
         choose_attacks([], None)

@@ -265,8 +265,8 @@ def test_predictions_that_are_wrong_are_one_sentence(
         (["--recipe", "fores"], "There is no recipe named 'fores'; did you mean 'forest'?"),
         (
             ["--attacks", "loss", "--channels", "label"],
-            "None of the attacks asked for goes through the channels asked for; `leakscope "
-            "attacks` says which does",
+            "None of the attacks loss goes through the channels label; `leakscope attacks` says "
+            "which does",
         ),
         (
             ["--groups", ","],

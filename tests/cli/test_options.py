@@ -183,6 +183,11 @@ def test_options_of_a_data_set_are_read_with_their_types() -> None:
     assert values_in("dataset_options", None) == {}
 
 
+@pytest.mark.parametrize("value", ["1" * 5000, "[" * 100_000])
+def test_what_json_does_not_take_is_a_text(value: str) -> None:
+    assert values_in("dataset_options", f"n={value}") == {"n": value}
+
+
 @pytest.mark.parametrize("text", ["table", "encoding=", "=table", "n=1,table"])
 def test_options_of_a_data_set_need_a_name_and_a_value(text: str) -> None:
     with pytest.raises(InputError, match=r"--dataset-options has '.*', where NAME=VALUE is needed"):

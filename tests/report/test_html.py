@@ -75,7 +75,10 @@ def test_nothing_on_a_page_can_run_or_reach_the_network(mixed: dict[str, Any]) -
         assert not re.search(r"url\((?!#)|expression|@import", style)
     assert not re.search(r"url\(|@import|http", page.style)
     policy = [one["content"] for one in page.named("meta") if "http-equiv" in one]
-    assert policy == ["default-src 'none'; style-src 'unsafe-inline'; img-src data:"]
+    assert policy == [
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    ]
 
 
 def test_hostile_text_is_shown_as_it_is(

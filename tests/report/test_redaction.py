@@ -101,7 +101,7 @@ def _minimal(found: list[dict[str, Any]]) -> dict[str, Any]:
     }
     return {
         "command": "leakscope audit",
-        "target": {"dataset": None, "members": 100, "nonmembers": 100},
+        "target": {"model": "", "dataset": None, "members": 100, "nonmembers": 100},
         "controls": [],
         "outcomes": [outcome],
         "disclosures": [],
@@ -157,9 +157,13 @@ def test_values_places_and_paths_go_from_what_is_said(leak: dict[str, Any]) -> N
         }
     ]
     leak["controls"][0]["detail"] = "The row 3 holds 'Smith'."
+    leak["target"]["model"] = "the model at https://ann.example:8000/predict"
+    leak["verdict"]["reason"] = "It is at http://ann.example/x, and that is all."
     leak["target"]["preparation"] = ["The column 'sex' is like 'intersex' in row 9."]
     found = redact(leak)
     assert found["target"]["dataset"] == "cohort.csv"
+    assert found["target"]["model"] == "the model at …"
+    assert found["verdict"]["reason"] == "It is at …, and that is all."
     assert found["not_run"][0]["reason"] == (
         "Column 'age' of the members in row … holds '…', says \"…\" in x.csv; the attack's channel "
         "'loss' and record … of y.csv."

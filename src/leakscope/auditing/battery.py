@@ -16,6 +16,7 @@ from leakscope.evidence import Evidence, Folds
 from leakscope.models import class_numbers
 from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model, Progress
 from leakscope.records import Records
+from leakscope.records.checks import listed
 from leakscope.registry import entries, lookup
 from leakscope.trials import Trials
 
@@ -97,8 +98,8 @@ def choose_attacks(
     chosen = [one for one in asked.values() if channels is None or parts_of(one) <= seen]
     if not chosen:
         raise InputError(
-            "None of the attacks asked for goes through the channels asked for; "
-            "`leakscope attacks` says which does"
+            f"None of the attacks {listed(asked)} goes through the channels "
+            f"{listed(channels or ())}; `leakscope attacks` says which does"
             if asked
             else "No attack was asked for; leave attacks= out for all of them"
         )

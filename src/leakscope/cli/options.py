@@ -384,7 +384,7 @@ def values_in(option: str, text: str | None, see: str = "`leakscope datasets`") 
             )
         try:
             found[name] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # no JSON, or more digits or brackets than it takes
             found[name] = value
     return found
 

@@ -121,6 +121,7 @@ def _cifar(classes: int, name: str, network: str, ratio: float) -> Setup:
 CIFAR = (
     _cifar(10, "VGG16", "vgg16", 13.84),
     _cifar(10, "MobileNetV2", "mobilenet-v2", 10.06),
+    _cifar(10, "ResNet-18", "resnet18", 10.54),
     _cifar(100, "VGG16", "vgg16", 13.84),
     _cifar(100, "MobileNetV2", "mobilenet-v2", 10.06),
     _cifar(100, "ResNet-18", "resnet18", 10.54),

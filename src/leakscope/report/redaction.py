@@ -35,6 +35,7 @@ TELLING = ("records.csv", "trials")
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)""")
 _PLACE = re.compile(r"\b(row|record|line) \d+")
 _PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:|~|\.{1,2})?[/\\][^\s'\";,)]+")
+_ADDRESS = re.compile(r"\w+://[^\s'\";,)]+")
 _HIDDEN = "…"
 
 
@@ -138,6 +139,7 @@ def _hide_words(data: dict[str, Any]) -> None:
     known = {one[key] for one in data["outcomes"] for key in ("attack", "channel")}
     known |= {one["group"] for place in _with_groups(data) for one in place["groups"]}
     data["command"] = without_paths(data["command"])
+    data["target"]["model"] = _ADDRESS.sub(_HIDDEN, data["target"]["model"])
     if data["target"]["dataset"] is not None:
         data["target"]["dataset"] = _base(data["target"]["dataset"])
     if data["target"].get("preparation"):
@@ -159,7 +161,7 @@ def _without_values(text: str, known: set[str]) -> str:
         return quoted if quoted[1:-1] in known else quoted[0] + _HIDDEN + quoted[0]
 
     text = _PLACE.sub(rf"\1 {_HIDDEN}", _QUOTED.sub(hidden, text))
-    return _PATH.sub(lambda found: _base(found[0]), text)
+    return _PATH.sub(lambda found: _base(found[0]), _ADDRESS.sub(_HIDDEN, text))
 
 
 def without_paths(command: str) -> str:
