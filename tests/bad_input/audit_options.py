@@ -42,7 +42,7 @@ NAMES = [
     case("attacks with an open quote", f"{AUDIT} --attacks '\"loss'", "--attacks"),
     case("a channel nobody knows", f"{AUDIT} --channels lable", "'lable'", "did you mean 'label'?"),
     case("an attack through another channel", f"{AUDIT} --channels label",
-         "attacks asked for", "channels asked for"),
+         "attacks loss", "channels label"),
     case("a data set nobody knows", "audit --dataset adlut --out out", "'adlut'",
          "did you mean 'adult'?"),
     case("an option the data set has not",
