@@ -77,5 +77,5 @@ def test_no_attack_goes_through_it_yet() -> None:
 
     sides = (X[:20], NUMBERS[:20]), (X[20:], NUMBERS[20:])
     model = Ridge().fit(*sides[0])
-    with pytest.raises(InputError, match="None of the attacks .* goes through the channels"):
+    with pytest.raises(InputError, match=r"None of the attacks .* goes through the channels"):
         audit(model, *sides, channels=["parameters"])
