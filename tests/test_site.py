@@ -83,7 +83,7 @@ def test_the_links_of_a_page_are_found() -> None:
 
 
 def test_the_page_about_reports_has_every_section_of_a_report() -> None:
-    sections = re.findall(r"<h2[^>]*>([^<{]+)</h2>", text_of("src/leakscope/report/template.html"))
+    sections = re.findall(r"<h2[^>]*>([^<{]+)</h2>", text_of("src/leakscope/report/report.html"))
     headings = re.findall(r"^## (.+)$", text_of("docs/report.md"), re.MULTILINE)
     assert len(sections) > 10
     joined = " · ".join(headings).lower()

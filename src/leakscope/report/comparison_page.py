@@ -21,6 +21,7 @@ def render(comparison: Mapping[str, Any]) -> str:
         "points_span": comparison_words.points_span,
     }
     page = environment.get_template("comparison.html").render(
+        told=comparison,
         comparison=comparison,
         setup=setup,
         summaries=summaries,

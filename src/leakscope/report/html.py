@@ -30,8 +30,9 @@ def render(report: Mapping[str, Any]) -> str:
     strongest = words.headline_outcome(report)
     return (
         environment()
-        .get_template("template.html")
+        .get_template("report.html")
         .render(
+            told=report,
             report=report,
             verdict=report["verdict"],
             target=report["target"],
