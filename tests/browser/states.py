@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from leakscope.registry import entries
 from leakscope.report import comparison_page, html
 from leakscope.report.redaction import redact
 from report.conftest import (
@@ -70,10 +71,13 @@ def _defended(defense: str, leaking: float, right: float) -> dict[str, Any]:
 
 
 def make_ungrouped(level: str) -> dict[str, Any]:
-    """A report of an audit for which no groups were named."""
+    """A report of an audit for which no groups were named, with as much left out as there is."""
     report = make_report(level)
     for one in report["outcomes"]:
         one["groups"] = []
+    report["not_run"] += [
+        {"attack": one.name, "reason": "It runs on request."} for one in entries("attack")
+    ]
     return report
 
 
