@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 import runpy
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
@@ -173,3 +174,18 @@ def test_the_module_is_the_command(
         runpy.run_path(module, run_name="__main__")
     assert ended.value.code == 0
     assert capsys.readouterr().out == f"leakscope {leakscope.__version__}\n"
+
+
+def test_a_table_whose_reader_has_gone_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "leakscope", "recipes"],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (ran.returncode, ran.stderr) == (1, b"")

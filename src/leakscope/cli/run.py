@@ -68,7 +68,9 @@ def _fail(session: Session, error: Exception) -> int:
 
 
 def _left(session: Session, ended: SystemExit) -> int:
-    """typer leaves the program after completion; nobody else should."""
+    """typer leaves the program after completion, rich where nobody reads; nobody else should."""
+    if isinstance(ended.__context__, BrokenPipeError):
+        return _close_quietly()
     if os.environ.get(COMPLETING) or COMPLETION.intersection(session.argv[:1]):
         return int(ended.code or FINISHED)
     return _fail(session, _ended_by(ended))
