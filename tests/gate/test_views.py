@@ -158,6 +158,23 @@ def test_the_terminal_shows_the_sentence_the_table_and_what_was_not_run() -> Non
     assert "rmia, shadow: Not asked for." in text
     assert "A note." in text
     assert "Not run" not in printed(Check("run", LIMITS, {}))
+
+
+def test_the_table_fits_eighty_columns_and_breaks_no_word() -> None:
+    wide = Decided(
+        "TPR at 0.01 FPR ≤ 0.02", Decision.undecided, "Few.", "gradient-boosting", -0.1, -0.125,
+        0.432, 10_710,
+    )  # fmt: skip
+    text = printed(Check("run", (wide,), {}), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    for whole in ("? cannot decide", "gradient-boosting", "−0.125 to 0.432", "about 10,710"):
+        assert whole in text
+
+
+def test_of_many_names_with_one_reason_the_first_are_shown() -> None:
+    text = printed(Check("run", LIMITS, {f"one-{i}": "On request." for i in range(9)}))
+    assert "one-4, one-5 and 3 more: On request." in text
+    assert "one-6" not in text
     assert all(len(line) <= 60 for line in printed(CHECK, 60).splitlines())
 
 

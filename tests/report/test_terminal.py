@@ -72,6 +72,23 @@ def test_it_fits_eighty_columns(report: dict[str, Any]) -> None:
         assert one["attack"] in shown(report)
 
 
+def test_the_longest_name_stays_whole_beside_the_longest_intervals(leak: dict[str, Any]) -> None:
+    one = leak["outcomes"][0]
+    one["attack"] = "gradient-boosting"
+    one["advantage"] = {"value": -0.155, "low": -0.259, "high": -0.062}
+    one["tpr_at_fpr"] = [
+        {"fpr": 0.01, "value": 0.281, "low": 0.229, "high": 0.335, "resolved": True}
+    ]
+    text = shown(leak)
+    for whole in ("gradient-boosting ", "−0.259 to −0.062", "22.9% to 33.5%"):
+        assert whole in text
+
+
+def test_of_many_attacks_that_were_left_out_the_first_are_named(leak: dict[str, Any]) -> None:
+    leak["not_run"] = [{"attack": f"one-{i}", "reason": "On request."} for i in range(9)]
+    assert "one-4, one-5 and 3 more: On request." in flat(shown(leak))
+
+
 def test_text_of_data_is_not_interpreted(hostile: tuple[str, dict[str, Any]]) -> None:
     text, report = hostile
     output = shown(Report(report).to_dict(), width=2000, colour=True)

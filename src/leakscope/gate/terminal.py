@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from leakscope.gate.deciding import Decision
 from leakscope.gate.words import HEADINGS, SIGNS, cells
-from leakscope.report.words import by_reason, clean
+from leakscope.report.words import MOST_NAMES, by_reason, clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,23 +28,31 @@ def print_check(check: Check, console: Console) -> None:
     title = Text(f" {SIGNS[check.decision]} Privacy gate ", style=f"bold {style}")
     said = Text(clean(check.sentence), style="bold")
     console.print(Panel(said, title=title, title_align="left", border_style=style, padding=(1, 2)))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    # The bounds stand below the value, so that a row fits 80 columns with no name broken.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column(HEADINGS[0], overflow="fold", min_width=len("advantage ≤"))
     table.add_column(HEADINGS[1], no_wrap=True)
-    table.add_column(HEADINGS[2], overflow="fold")
-    for heading in HEADINGS[3:]:
-        table.add_column(heading, justify="right")
+    longest = max((len(clean(one.attack or "")) for one in check.limits), default=0)
+    whole = longest <= len("gradient-boosting")
+    table.add_column(HEADINGS[2], overflow="fold", no_wrap=whole)
+    table.add_column("value, bounds", justify="right", no_wrap=True)
+    table.add_column(HEADINGS[6], justify="right")
     for one in check.limits:
-        first, decision, *rest = (clean(cell) for cell in cells(one))
+        limit, decision, attack, value, low, high, needed = (clean(cell) for cell in cells(one))
+        bounds = f"\n{low} to {high}" if low and high else ""
         table.add_row(
-            Text(first),
+            Text(limit),
             Text(f"{SIGNS[one.decision]} {decision}", style=STYLES[one.decision]),
-            *map(Text, rest),
+            Text(attack),
+            Text(value).append(bounds, style="dim"),
+            Text(needed),
         )
+    table.caption = "bounds: at least, after correction for the number of attacks, to at most"
+    table.caption_justify = "left"
     console.print(table)
     for note in check.notes:
         console.print(Text(f"\n{clean(note)}"))
-    skipped = by_reason(check.skipped)
+    skipped = by_reason(check.skipped, MOST_NAMES)
     if skipped:
         console.print(Text("\nNot run", style="bold"))
     for names, reason in skipped:

@@ -46,7 +46,7 @@ def _table(comparison: Mapping[str, Any]) -> Table:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("defense", overflow="fold")
     for name in ("attack right", "test accuracy", "train", "ε", "size", "training"):
         table.add_column(name, justify="right")

@@ -10,6 +10,7 @@ from leakscope.report import additions, information, redaction
 from leakscope.report.disclosures import in_a_table
 from leakscope.report.words import (
     LEVELS,
+    MOST_NAMES,
     by_reason,
     clean,
     headline_outcome,
@@ -56,7 +57,7 @@ def print_summary(
         console.print(_extractions(report))
     _print_list(console, "Information leakage", information.in_a_line(report["leakage"]))
     _print_list(console, "Controls that failed", _failed(report))
-    _print_list(console, "Not run", by_reason(report["not_run"]))
+    _print_list(console, "Not run", by_reason(report["not_run"], MOST_NAMES))
     if told := redaction.in_words(report):
         console.print(_text(f"\n{told}", style="dim"))
     if folder is not None:
@@ -75,7 +76,8 @@ def _attacks(report: Mapping[str, Any]) -> Table:
     from rich.table import Table
 
     strongest = headline_outcome(report)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 2, 0, 0))
+    # So narrow that the longest name beside three intervals fits 80 columns.
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("attack", overflow="fold")
     for name in ("AUC", "advantage", "found at 1%", "adjusted p"):
         table.add_column(name, justify="right")

@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 UNKNOWN = "unknown"
+# Names in a line of a terminal; the report has all of them.
+MOST_NAMES = 6
 
 # The verdict in one or two words: the badge of the page and the title of the terminal's panel.
 LEVELS = {
@@ -136,12 +138,22 @@ def headline_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
     return max(outcomes, key=advantage, default=None)
 
 
-def by_reason(not_run: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The names of what was not run for the same reason in one line, with the reason."""
+def by_reason(
+    not_run: Sequence[Mapping[str, str]], most: int | None = None
+) -> list[tuple[str, str]]:
+    """The names of what was not run for the same reason in one line, with the reason.
+
+    most: how many names a line may have, for a terminal; the others are counted.
+    """
     names: dict[str, list[str]] = {}
     for one in not_run:
         names.setdefault(one["reason"], []).append(one["attack"])
-    return [(", ".join(alike), reason) for reason, alike in names.items()]
+    return [(_first(alike, most or len(alike)), reason) for reason, alike in names.items()]
+
+
+def _first(names: list[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def framed(page: str, title: str) -> str:
