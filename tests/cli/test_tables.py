@@ -32,6 +32,11 @@ def test_plain_and_packed_files_are_read_alike(
     assert list(table.index) == [0, 1, 2]
 
 
+def test_other_separators_may_stand_in_names(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a;b,c|d\n1,2\n")
+    assert list(read_table(tmp_path / "t.csv").columns) == ["a;b", "c|d"]
+
+
 def test_a_column_can_be_kept_as_it_is_written(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(TABLE)
     column = read_table(tmp_path / "t.csv", text="label")["label"]
@@ -56,6 +61,10 @@ def test_a_mark_of_unicode_and_other_line_ends_are_no_part_of_the_data(tmp_path:
         (b"a,a\n1,2\n", "has 2 columns named 'a'; rename or drop one"),
         (b",a\n1,2\n", "Column 0 (counting from 0) of "),
         (b"a,\n1,2\n", "Column 1 (counting from 0) of "),
+        (b"a;b\n1,5;2\n", "are separated by semicolons; save it with commas"),
+        (b"\xef\xbb\xbfa;b\n1;2\n", "(pandas.read_csv(…, sep=';', decimal=',')"),
+        (b"a\tb\n1\t2\n", "are separated by tabs; save it with commas"),
+        (b"a|b\n1|2\n", "(pandas.read_csv(…, sep='|').to_csv(…, index=False))"),
         (b"a,b\n1,2,3\n", "(a row has more cells than the header)"),
         (b"a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         (b'a,b\n1,"2\n', "EOF inside string starting at row 1"),

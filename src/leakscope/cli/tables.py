@@ -19,6 +19,9 @@ CELLS = 2_000_000
 # Characters in a line of names; more is no table.
 LONGEST_HEADER = 2**24
 
+# What stands between cells where it is not a comma.
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
 # Types in which one column may come from the parts of a file, and still be what pandas would make
 # of the whole: whole numbers, and beside them numbers with fractions or gaps.
 NUMBERS = {"int64", "float64"}
@@ -97,6 +100,7 @@ def _check_header(path: Path) -> int:
     ):
         pieces = iter(lambda: _short_line(lines, path), "")
         header = next((row for row in csv.reader(pieces) if row), [])
+    _check_separator(header, path)
     if "" in header:
         raise InputError(
             f"Column {header.index('')} (counting from 0) of {str(path)!r} has no name; name it, "
@@ -108,6 +112,18 @@ def _check_header(path: Path) -> int:
                 f"The file {str(path)!r} has {times} columns named {name!r}; rename or drop one"
             )
     return len(header)
+
+
+def _check_separator(header: list[str], path: Path) -> None:
+    """Refuse a header in one piece that another separator would divide, as in German tables."""
+    for sign, name in SEPARATORS.items():
+        if len(header) == 1 and sign in header[0]:
+            decimals = ", decimal=','" if sign == ";" else ""
+            raise InputError(
+                f"The columns of {str(path)!r} are separated by {name}; save it with commas "
+                f"between them and points in numbers (pandas.read_csv(…, sep={sign!r}{decimals})"
+                ".to_csv(…, index=False))"
+            )
 
 
 def _short_line(lines: TextIOWrapper, path: Path) -> str:
