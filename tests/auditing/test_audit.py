@@ -119,6 +119,13 @@ def test_swapped_sides_give_one_minus_auc_and_never_pass(forest, sides):
     assert "swapped" in controls(report)["accuracy of the target"]["detail"]
 
 
+def test_classes_in_another_order_are_noticed(forest, sides):
+    asked = lambda X: forest.predict_proba(X)[:, ::-1]  # noqa: E731
+    control = controls(leakscope.audit(asked, *sides, attacks=["loss"]))["accuracy of the target"]
+    assert control["passed"] is False
+    assert "by guessing among 2 classes" in control["detail"]
+
+
 def test_the_same_seed_gives_the_same_numbers(forest, sides):
     one, two = (leakscope.audit(forest, *sides, seed=7).outcomes for _ in range(2))
     assert one == two

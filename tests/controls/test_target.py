@@ -44,6 +44,18 @@ def test_better_on_nonmembers_hints_at_swapped_sides():
     assert accuracy_control(member, other, Interval(-0.2, -0.5, 0.1)).passed
 
 
+def test_worse_than_guessing_on_members_hints_at_classes_in_another_order():
+    gap = Interval(0.0, -0.1, 0.1)
+    control = accuracy_control(Interval(0.1, 0.05, 0.3), Interval(0.1, 0.05, 0.3), gap, 3)
+    assert control.passed is False
+    assert not control.voids
+    assert "fewer members than by guessing among 3 classes" in control.detail
+    assert "the classes in the order it has" in control.detail
+    # Where guessing is within the interval nothing is sure; of two classes it is right more often.
+    assert accuracy_control(Interval(0.3, 0.2, 0.4), Interval(0.3, 0.2, 0.4), gap, 3).passed
+    assert not accuracy_control(Interval(0.4, 0.3, 0.45), Interval(0.4, 0.3, 0.5), gap, 2).passed
+
+
 def test_errors_of_a_regression_are_told():
     assert "0.5 on members and 2 on" in error_control(0.5, 2.0).detail
 

@@ -46,7 +46,8 @@ def target_control(
     """How well the target does on either side."""
     if model.task == "regression":
         return error_control(*_errors(model, records, membership))
-    return accuracy_control(*_accuracies(model, records, membership, clusters))
+    classes = None if model.classes is None else len(model.classes)
+    return accuracy_control(*_accuracies(model, records, membership, clusters), classes)
 
 
 def _performance(

@@ -29,12 +29,27 @@ def size_control(members: int, nonmembers: int, persons: bool = False) -> Contro
     return Control("number of records", passed=True, fatal=True, detail=f"{sizes.rstrip(',')}.")
 
 
-def accuracy_control(member: Interval, nonmember: Interval, gap: Interval) -> Control:
-    """The target's accuracy on both sides; better on non-members hints at swapped sides."""
+def accuracy_control(
+    member: Interval, nonmember: Interval, gap: Interval, classes: int | None = None
+) -> Control:
+    """The target's accuracy on both sides; better on non-members hints at swapped sides.
+
+    classes: how many there are. A model that is surely right about fewer of its own members than
+    guessing among them hints at classes in another order than the model's, or at another column
+    of labels: every attack that uses the label then sees noise, and would find no leak.
+    """
     told = (
         f"The model is right for {member.value:.1%} of members and {nonmember.value:.1%} of "
         f"non-members (gap {gap.value:+.3f}, 95% interval {gap.low:+.3f} to {gap.high:+.3f})"
     )
+    if classes and member.high < 1 / classes:
+        return Control(
+            "accuracy of the target",
+            passed=False,
+            fatal=False,
+            detail=f"{told}: fewer members than by guessing among {classes} classes; check that "
+            "the labels are those it was trained on, and the classes in the order it has.",
+        )
     if gap.high < 0:
         return Control(
             "accuracy of the target",
