@@ -154,6 +154,7 @@ UNSEEN: list[tuple[Any, Any, str]] = [
         "the model, whose classes are 'a', 'b'",
     ),
     (range(12), [99], "whose classes are 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"),
+    (range(21), [0.5], "of the labels; to predict a number take a regression, such as --recipe "),
     (
         [0, 1],
         ["0", "1"],
@@ -205,3 +206,10 @@ def test_saved_predictions_name_the_row_that_is_wrong() -> None:
         saved.predict(P)
     with pytest.raises(ModelError, match="3 probabilities per record where there are 2 classes"):
         saved.predict(np.full((5, 3), 1 / 3))
+
+
+def test_a_regression_is_named_only_where_labels_may_be_numbers_to_predict() -> None:
+    for classes, y in ((range(20), [99]), ([f"c{i}" for i in range(30)], ["d"])):
+        with pytest.raises(RecordsError) as caught:
+            class_numbers(model(list(classes)), y)
+        assert "regression" not in str(caught.value)

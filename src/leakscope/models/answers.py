@@ -15,6 +15,9 @@ from leakscope.records.checks import listed, one_kind, shown
 SUM_TOLERANCE = 0.02
 # A softmax in single precision may leave the range from 0 to 1 by a few ten-millionths.
 RANGE_TOLERANCE = 1e-5
+# More classes than this, and one of them unseen: such labels are rather numbers to predict.
+MANY_CLASSES = 20
+MEANT = "; to predict a number take a regression, such as --recipe forest-regressor or ridge"
 
 
 def checked_probabilities(answer: Any, n: int, name: str, classes: int | None = None) -> Floats:
@@ -112,6 +115,7 @@ def class_numbers(model: Model, y: Labels, name: str = "records") -> NDArray[np.
         raise RecordsError(
             f"The label {shown(y[row])} in row {row} (counting from 0) of the {name} is unknown to "
             f"{model.name}, whose classes are {known}; correct it, or name the column of the labels"
+            + (MEANT if y.dtype.kind in "iuf" and len(classes) > MANY_CLASSES else "")
         )
     return np.asarray(numbers, dtype=np.int64)
 
