@@ -14,7 +14,7 @@ from leakscope.protocols import CLASSIFICATION, Attack, silent
 from leakscope.registry import entries
 
 ON_REQUEST = {
-    name: f"It runs on request, by its name or by the channels {channels}."
+    name: f"It runs on request, by its name or by --channels {channels}."
     for name, channels in {
         "gradient-norm": "explanations",
         "lime-forest": "lime",

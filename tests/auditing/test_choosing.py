@@ -56,7 +56,7 @@ def test_explanations_are_every_one_that_follows_the_model_back_and_what_is_rele
 
 def test_every_attack_can_be_asked_for_by_what_is_said_of_it():
     for name, reason in choose_attacks(None, None)[1].items():
-        asked = reason.partition("by the channels ")[2].removesuffix(".").split(",")
+        asked = reason.partition("by --channels ")[2].removesuffix(".").split(",")
         assert name in names(None, asked)
 
 

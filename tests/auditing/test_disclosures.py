@@ -316,7 +316,7 @@ def test_nothing_of_it_is_done_unless_it_is_asked_for(sides):
     model = LogisticRegression(**EXACT).fit(sides[0].X, sides[0].y)
     usual = leakscope.audit(model, *sides, attacks=["loss"]).to_dict()
     assert usual["disclosures"] == []
-    assert reasons(usual)["shown"] == "It runs on request, by its name or by the channels records."
+    assert reasons(usual)["shown"] == "It runs on request, by its name or by --channels records."
     assert "self-reveal" not in reasons(usual)
     attack = leakscope.audit(model, *sides, attacks=["shown", "loss"]).to_dict()
     assert {one["attack"] for one in attack["outcomes"]} == {"shown", "loss"}

@@ -104,7 +104,7 @@ def choose_attacks(
             else "No attack was asked for; leave attacks= out for all of them"
         )
     left_out = {
-        one.name: f"It runs on request, by its name or by the channels {how_to_ask(one)}."
+        one.name: f"It runs on request, by its name or by --channels {how_to_ask(one)}."
         if one.on_request
         else "It was not asked for."
         for one in _every()
