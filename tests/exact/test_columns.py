@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import leakscope.exact.columns as module
+from leakscope.exact import nearing
 from leakscope.exact.columns import LeftOut
 from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
 from leakscope.exact.newton import Minimum, minimum
@@ -72,7 +73,8 @@ def test_a_column_that_is_slow_or_late_is_given_up(
     case: tuple[Family, np.ndarray], option: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_out = LeftOut.of(*solved(*case), RECORDS)
-    monkeypatch.setattr(module, option, value)
+    for steps in (module, nearing):
+        monkeypatch.setattr(steps, option, value)
     models, found = left_out.solve_frozen()
     assert not found.any()
     assert (models == left_out.full.model[..., None]).all()
@@ -83,7 +85,7 @@ def test_single_precision_leads_near_enough_to_save_exact_steps(
     case: tuple[Family, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_out = LeftOut.of(*solved(*case), RECORDS)
-    changes, _ = left_out._nearly()
+    changes, _ = left_out._nearly(left_out.curvatures, np.arange(4))
     for column, record in enumerate(RECORDS):
         alone = minimum(left_out.regression, without(record))
         assert alone is not None

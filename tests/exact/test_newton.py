@@ -94,6 +94,28 @@ def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert minimum(logistic(), ONES) is None
 
 
+def test_the_last_step_is_checked_with_the_curvature_before_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    regression = logistic()
+    best = found(regression)
+    away = RNG.normal(size=best.model.shape)
+    start = best.model + 1e-9 * away / np.linalg.norm(best.factor[0].T @ away)
+    turns, hessian = list[int](), Regression.hessian
+
+    def counted(self: Regression, *given: np.ndarray) -> np.ndarray:
+        turns.append(len(turns))
+        return hessian(self, *given)
+
+    monkeypatch.setattr(Regression, "hessian", counted)
+    again = found(regression, start=start)
+    assert len(turns) == 1
+    np.testing.assert_allclose(again.model, best.model, rtol=0, atol=1e-14)
+    monkeypatch.setattr(module, "_SETTLED", 0.0)
+    found(regression, start=start)
+    assert len(turns) == 1 + 2
+
+
 def test_a_step_that_leads_up_is_not_taken() -> None:
     regression = logistic()
     model = np.zeros((4, 1))

@@ -10,10 +10,11 @@ from leakscope.exact.penalized import Regression
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(20, 3)) + 2.0
 WEIGHTS = RNG.uniform(0.0, 2.0, size=20)
+NUMBERS = X[:, 0] + RNG.normal(size=20)
 CASES: list[tuple[Family, np.ndarray]] = [
     (Binomial(), np.arange(20) % 2),
     (Multinomial(4), np.arange(20) % 4),
-    (Gaussian(), X[:, 0] + RNG.normal(size=20)),
+    (Gaussian(), NUMBERS),
 ]
 
 
@@ -155,6 +156,22 @@ def test_without_a_penalty_collinear_features_are_one() -> None:
     double = np.column_stack([X[:, 0], X[:, 0], np.full(20, 3.0)])
     regression = Regression.of(Gaussian(), double, X[:, 1], WEIGHTS, 0.0)
     assert regression.design.shape == (20, 2)
-    assert Regression.of(Gaussian(), double, X[:, 1], WEIGHTS, 0.1).design.shape == (20, 4)
-    constant = Regression.of(Gaussian(), np.ones((20, 2)), X[:, 1], WEIGHTS, 0.0)
-    assert constant.design.shape == (20, 1)
+    assert Regression.of(Gaussian(), double, X[:, 1], WEIGHTS, 0.1).design.shape == (20, 3)
+    for l2 in (0.0, 0.1):
+        constant = Regression.of(Gaussian(), np.ones((20, 2)), X[:, 1], WEIGHTS, l2)
+        assert constant.design.shape == (20, 1)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.7])
+def test_features_that_are_the_same_for_all_records_of_weight_are_left_out(l2: float) -> None:
+    weights = np.where(np.arange(20) == 4, 0.0, 1.0)
+    same = np.where(np.arange(20) == 4, 9.0, 0.3)  # but for a record that does not count
+    features = np.column_stack([X[:, 0], same, X[:, 1:], np.full(20, 0.1)])
+    regression = Regression.of(Gaussian(), features, NUMBERS, weights, l2)
+    assert regression.design.shape == (20, 4)
+    assert regression.design.flags.c_contiguous
+    theta = regression.parameters(models(regression, 2))
+    assert theta.shape == (2, 1, 6)
+    assert (theta[..., [1, 4]] == 0).all()
+    fewer = Regression.of(Gaussian(), X, NUMBERS, weights, l2)
+    assert (fewer.parameters(models(fewer, 2)) == theta[..., [0, 2, 3, 5]]).all()

@@ -27,7 +27,7 @@ def test_remainders_are_gradients_beyond_first_order(
     monkeypatch.setattr(module, "BLOCK", 1)  # many blocks of 16 records
     shape = (regression.design.shape[1], regression.basis.shape[1])
     model = np.random.default_rng(1).normal(size=shape)
-    changes = 0.3 * np.random.default_rng(2).normal(size=(*shape, 3))
+    changes = 0.3 * np.random.default_rng(2).normal(size=(*shape, 3)).astype(np.float32)
     records = np.array([4, 0, 19])
     found = Remainders.around(regression, model).of(changes, records)
     assert found.dtype == np.float32

@@ -36,12 +36,10 @@ class Labelled:
         # In C's order, whatever the order of X: a row is then one stretch of bytes.
         rows = np.ascontiguousarray(np.column_stack([X, self.targets, self.weights]))
         rows += 0.0  # −0 and 0 are the same number, and not the same bytes
-        _, first, inverse = np.unique(
-            rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0],
-            return_index=True,
-            return_inverse=True,
-        )
-        alike: NDArray[np.intp] = first[inverse]
+        data, width = rows.tobytes(), rows.itemsize * rows.shape[1]
+        first: dict[bytes, int] = {}  # to look rows up is faster than to sort them
+        places = (data[start : start + width] for start in range(0, len(data), width))
+        alike = np.array([first.setdefault(row, i) for i, row in enumerate(places)], dtype=np.intp)
         return alike
 
 

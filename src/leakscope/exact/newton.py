@@ -23,6 +23,7 @@ from leakscope.protocols import Floats
 TOLERANCE = 1e-10
 _COARSEST = 1e-6  # a tolerance above this one says nothing
 _ROUNDS = 100
+_SETTLED = 1e-8  # a decrement whose step leaves the curvature as it is, for one turn
 _SHORTEST = 1e-10  # of the steps that are tried
 _NOISE = 1e-9  # relative differences of the sum that may be rounding
 _EPSILON = float(np.finfo(np.float64).eps)
@@ -70,13 +71,15 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
     model = np.zeros((width, free)) if start is None else start.copy()
     value = regression.objective(model, weights)
     flat = regression.flat_hessian(weights)
+    settled = False
     for turn in range(_ROUNDS):
         at_zero = turn == 0 and start is None
-        hessian = flat if at_zero else regression.hessian(model, weights)
-        try:
-            factor = cho_factor(hessian, lower=True)
-        except LinAlgError:
-            return None
+        if not settled:
+            hessian = flat if at_zero else regression.hessian(model, weights)
+            try:
+                factor = cho_factor(hessian, lower=True)
+            except LinAlgError:
+                return None
         gradient = regression.gradients(model[..., None], weights)[..., 0]
         step = cho_solve(factor, -gradient.ravel()).reshape(model.shape)
         decrement = float(np.sqrt(max(0.0, -(gradient * step).sum())))
@@ -88,6 +91,7 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
                 return None
             return Minimum(model + step, factor, sharpness, tolerance)
         model, value = _descended(regression, weights, model, value, step, decrement)
+        settled = not settled and decrement <= _SETTLED
     return None
 
 

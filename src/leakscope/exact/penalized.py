@@ -3,9 +3,10 @@
     minimize  Σ weight · loss(logits of the record, its target) + ½ l2 ‖w‖²,
 
 with an intercept that is not penalized. Features are centred, which changes the intercept alone;
-and the weights of an optimum lie in the row space of the centred features, so that with more
-features than records, or with l2 = 0, the coordinates are those in a basis of that space. Of many
-optima, which collinear features have at l2 = 0, that is the shortest.
+and the weights of an optimum lie in the row space of the centred features. So features that are the
+same for all records have no weight and are left out; and with more features than records, or with
+l2 = 0, the coordinates are those in a basis of that space. Of many optima, which collinear features
+have at l2 = 0, that is the shortest.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from leakscope.exact.families import Family
-from leakscope.protocols import Floats, Indices
+from leakscope.protocols import Bools, Floats, Indices
 
 BLOCK = 2**17  # logits held at a time, 1 MB: they stay in the cache
 ABREAST = 512  # of one record: products of long and low blocks are slower
@@ -33,8 +34,8 @@ class Regression:
     """What is minimized, in D coordinates of which the last is the intercept.
 
     design (n, D), mirrored for one of two classes, targets (n,) and weights (n,) of the records.
-    Models are arrays of free parameters (D, K, m). centre (d,) and rotation (d, D − 1), or None,
-    lead back to the features.
+    Models are arrays of free parameters (D, K, m). varied (d,): which v features are not the same
+    for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them.
     """
 
     family: Family
@@ -42,6 +43,7 @@ class Regression:
     targets: NDArray[Any]
     weights: Floats
     l2: float
+    varied: Bools
     centre: Floats
     rotation: Floats | None
     penalties: Floats = field(init=False)
@@ -58,17 +60,21 @@ class Regression:
         cls, family: Family, X: Floats, targets: NDArray[Any], weights: Floats, l2: float
     ) -> Regression:
         """The regression of targets (n,) on features (n, d)."""
-        centre = weights @ X / weights.sum()
-        design = np.ones((len(X), X.shape[1] + 1))
-        np.subtract(X, centre, out=design[:, :-1])
+        counted = weights > 0
+        first = X[counted.argmax()]
+        varied = (first != X)[counted].any(axis=0)
+        some = X[:, varied]
+        centre = weights @ some / weights.sum()
+        design = np.ones((len(some), some.shape[1] + 1))
+        np.subtract(some, centre, out=design[:, :-1])
         rotation = None
-        if l2 == 0 or X.shape[1] >= len(X):
-            rotation = _row_space(design[weights > 0, :-1], float(np.abs(X).max()))
+        if varied.any() and (l2 == 0 or some.shape[1] >= len(some)):
+            rotation = _row_space(design[counted, :-1], float(np.abs(some).max()))
             design = np.column_stack([design[:, :-1] @ rotation, design[:, -1]])
         if family.name == "binomial":  # the mirror image of a record is one of the other class
             design *= np.where(targets == 1, 1.0, -1.0)[:, None]
             targets = np.ones_like(targets)
-        return cls(family, design, targets, weights, l2, centre, rotation)
+        return cls(family, design, targets, weights, l2, varied, centre, rotation)
 
     def gradients(self, models: Floats, weights: Floats, without: Indices | None = None) -> Floats:
         """The gradient of the sum at each of m models (D, K, m), in the same shape.
@@ -80,8 +86,8 @@ class Regression:
         def residuals(rows: slice, logits: Floats) -> Floats:
             return self.family.residuals(logits, self.targets[rows], weights[rows])
 
-        total = sums(self.design, self.design, self.basis @ models, residuals, without)
-        gradients += self.basis.T @ total
+        total = sums(self.design, self.design, times(self.basis, models), residuals, without)
+        gradients += times(self.basis.T, total)
         return gradients
 
     @cached_property
@@ -168,10 +174,13 @@ class Regression:
 
     def parameters(self, models: Floats) -> Floats:
         """Models (D, K, m) as the user knows them: weights and intercept, (m, C, d + 1)."""
-        theta = np.ascontiguousarray((self.basis @ models).transpose(2, 1, 0))
+        found = (self.basis @ models).transpose(2, 1, 0)
+        weights, intercepts = found[..., :-1], found[..., -1]
         if self.rotation is not None:
-            theta = np.concatenate([theta[..., :-1] @ self.rotation.T, theta[..., -1:]], axis=2)
-        theta[..., -1] -= theta[..., :-1] @ self.centre
+            weights = weights @ self.rotation.T
+        theta = np.zeros((*intercepts.shape, len(self.varied) + 1))
+        theta[..., np.append(self.varied, False)] = weights
+        theta[..., -1] = intercepts - weights @ self.centre
         return theta
 
 
@@ -211,6 +220,11 @@ def sums(
             part += weighted[rows].T @ block.reshape(len(block), -1)
         total[..., columns] = part.reshape(some.shape)
     return total
+
+
+def times(basis: NDArray[Number], models: NDArray[Number]) -> NDArray[Number]:
+    """The basis (C, K) times models (D, K, m); where one output is free they are themselves."""
+    return models if basis.size == 1 else basis @ models
 
 
 def _spans(count: int, most: int) -> list[slice]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.exact.families import Singles
-from leakscope.exact.penalized import Regression, sums
+from leakscope.exact.penalized import Regression, sums, times
 from leakscope.protocols import Floats, Indices
 
 
@@ -37,14 +37,13 @@ class Remainders:
         scaled = (regression.weights * scales).astype(np.float32)[:, None] * design
         return cls(regression, design, scaled, known)
 
-    def of(self, changes: Floats, records: Indices) -> Singles:
+    def of(self, changes: Singles, records: Indices) -> Singles:
         """The remainders (D, K, m) of changes (D, K, m), each without the one of m records."""
-        basis, family = self.regression.basis, self.regression.family
+        basis, family = self.regression.basis.astype(np.float32), self.regression.family
 
         def beyond(rows: slice, moves: Singles, *spare: Singles) -> Singles:
             return family.remainders(self.known[rows], moves, spare)
 
-        moves = (basis @ changes).astype(np.float32)
+        moves = times(basis, changes)
         total = sums(self.design, self.weighted, moves, beyond, records, spare=3)
-        remainders: Singles = basis.T.astype(np.float32) @ total
-        return remainders
+        return times(basis.T, total)

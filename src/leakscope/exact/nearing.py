@@ -1,0 +1,99 @@
+"""Steps in single precision that lead near the model without each record.
+
+In terms of the change δ of the model of all, the gradient without record j is H_j δ, less the
+gradient of its loss, and a remainder R(δ) of second order. So the first step δ₀ is exact but for
+the remainder, and δ = δ₀ − H_j⁻¹ R(δ) is solved by repetition: each gradient is then the change of
+the remainder, of which single precision knows enough for as long as it shrinks.
+
+Two repetitions are mixed (Anderson 1965, with a memory of one): δ₀ − H_j⁻¹ R(δ) is linear in R, and
+the mixture of the last two remainders is taken for which the gradients mixed alike are smallest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.exact.curvatures import Curvatures, joined, taken
+from leakscope.exact.families import Singles
+from leakscope.exact.remainders import Remainders
+from leakscope.protocols import Floats, Indices
+
+_ROUNDS = 100
+_SLOW = 0.7  # a column whose decrement shrinks less than this is left where it was
+# A column leaves when so many times the decrement that is expected of the exact step is below the
+# tolerance. A round here costs half of the exact one that it may save, and a mixed one shrinks more
+# than those before.
+_NEAR, _NEAR_MIXED = 20.0, 2.0
+_SINGLE = 1e-6  # of the first remainder, below which single precision knows nothing of the others
+
+
+@dataclass(frozen=True, eq=False)
+class _Landed:
+    """What a round leaves to the next, each (D, K, m).
+
+    moved: −H_j⁻¹ times the remainders; with them, and the gradients that led to them.
+    """
+
+    moved: Singles
+    remainders: Singles
+    gradients: Singles
+
+    def of(self, columns: Indices) -> _Landed:
+        return _Landed(*(taken(part, columns) for part in vars(self).values()))
+
+
+def nearly(
+    remainders: Remainders,
+    curvatures: Curvatures[np.float32],
+    first: tuple[Floats, Floats],
+    records: Indices,
+    tolerance: float,
+) -> tuple[Floats, Floats]:
+    """Changes (D, K, m) that lead near the models without each of m records, and rates (m,).
+
+    first: the changes of the first step, and their decrements (m,). A column that is near enough is
+    left to an exact step. Its rate is the largest factor by which a decrement shrank, 1 where none
+    did.
+    """
+    start, last = first[0].astype(np.float32), first[1]
+    rates, active, ended = np.ones(len(records)), np.arange(len(records)), []
+    moved, before, landed = np.zeros_like(start), np.zeros_like(start), None
+    slowest = least = np.zeros(len(active))
+    for _ in range(_ROUNDS):
+        if len(active) == 0:
+            break
+        now = remainders.of(start + moved, records)
+        gradients = now - before
+        steps, sizes = curvatures.steps(gradients)
+        decrements = sizes.astype(np.float64)
+        ratios = np.divide(decrements, last, out=np.ones(len(last)), where=last > 0)
+        slowest, least = np.maximum(slowest, ratios), np.maximum(least, _SINGLE * decrements)
+        going = decrements <= _SLOW * last
+        rates[active[going]] = slowest[going]
+        here = _Landed(moved - steps, now, gradients)
+        caution = _NEAR if landed is None else _NEAR_MIXED
+        ahead, before = here.moved, now
+        if landed is not None:
+            share = _share(decrements, last, np.einsum("dkm,dkm->m", landed.gradients, steps))
+            ahead = here.moved + share * (landed.moved - here.moved)
+            before = now + share * (landed.remainders - now)
+        near = caution * slowest**2 * decrements <= tolerance
+        stays = going & ~near & (decrements > least)
+        left, kept = np.flatnonzero(~stays), np.flatnonzero(stays)
+        ended.append((active[left], np.where(going[left], taken(ahead, left), taken(moved, left))))
+        active, records, last = active[kept], records[kept], decrements[kept]
+        slowest, least = slowest[kept], least[kept]
+        start, moved, before = taken(start, kept), taken(ahead, kept), taken(before, kept)
+        landed, curvatures = here.of(kept), curvatures.of(kept)
+    ended.append((active, moved))
+    return first[0] + joined(ended), rates
+
+
+def _share(now: Floats, last: Floats, cross: Singles) -> Singles:
+    """How much of the round before is mixed in, (m,): from squares of gradients by H_j⁻¹."""
+    squares, both = now**2, cross.astype(np.float64)
+    apart = squares - 2.0 * both + last**2
+    share = np.divide(squares - both, apart, out=np.zeros(len(now)), where=apart > 0)
+    return share.astype(np.float32)

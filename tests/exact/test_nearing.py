@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import leakscope.exact.nearing as module
+from leakscope.exact.columns import LeftOut
+from leakscope.exact.families import Binomial, Family, Multinomial
+from leakscope.exact.nearing import nearly
+from leakscope.exact.newton import minimum
+from leakscope.exact.penalized import Regression
+from leakscope.exact.remainders import Remainders
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 4))
+NOISY = X[:, 0] + RNG.normal(size=60)
+CASES: list[tuple[Family, np.ndarray]] = [
+    (Binomial(), (NOISY > 0).astype(int)),
+    (Multinomial(3), np.digitize(NOISY, [-0.5, 0.5])),
+]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case[0].name)
+def left_out(request: pytest.FixtureRequest) -> LeftOut:
+    family, y = request.param
+    regression = Regression.of(family, X, y, np.ones(60), 0.5)
+    full = minimum(regression, np.ones(60))
+    assert full is not None
+    return LeftOut.of(regression, full, np.arange(60))
+
+
+def near(left_out: LeftOut, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+    return nearly(
+        Remainders.around(left_out.regression, left_out.full.model),
+        left_out.curvatures.single(),
+        left_out.curvatures.steps(left_out.own_gradients),
+        left_out.records,
+        tolerance,
+    )
+
+
+def off(left_out: LeftOut, changes: np.ndarray) -> np.ndarray:
+    """How far the changes are from those of the optima without each record, relative, (m,)."""
+    exact = left_out.solve_frozen()[0] - left_out.full.model[..., None]
+    lengths = np.linalg.norm(exact, axis=(0, 1))
+    return np.asarray(np.linalg.norm(changes - exact, axis=(0, 1)) / lengths)
+
+
+def test_the_changes_are_those_of_the_optima_in_single_precision(left_out: LeftOut) -> None:
+    changes, rates = near(left_out, 0.0)
+    assert changes.dtype == np.float64
+    assert off(left_out, changes).max() < 1e-6
+    assert ((rates > 0) & (rates < 0.7)).all()
+
+
+def test_mixing_saves_rounds(left_out: LeftOut, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns, of = list[int](), Remainders.of
+
+    def counted(self: Remainders, changes: np.ndarray, records: np.ndarray) -> np.ndarray:
+        columns.append(len(records))
+        return of(self, changes, records)
+
+    monkeypatch.setattr(Remainders, "of", counted)
+    mixed, _ = near(left_out, 1e-10)
+    few = sum(columns)
+    monkeypatch.setattr(module, "_share", lambda now, *others: np.zeros(len(now), np.float32))
+    plain, _ = near(left_out, 1e-10)
+    assert few < 0.9 * (sum(columns) - few)
+    assert np.median(off(left_out, mixed)) < 1e-5
+    assert np.median(off(left_out, plain)) < 1e-5
+
+
+def test_a_wider_tolerance_leaves_sooner(left_out: LeftOut) -> None:
+    assert off(left_out, near(left_out, 1e-2)[0]).max() > 1e-4
+
+
+def test_a_column_that_does_not_shrink_stays_where_it_was(
+    left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Remainders, "of", lambda self, changes, records: np.full(changes.shape, np.nan, np.float32)
+    )
+    changes, rates = near(left_out, 1e-10)
+    np.testing.assert_allclose(changes, left_out.one_step(), rtol=0, atol=1e-14)
+    assert (rates == 1).all()
+
+
+def test_the_share_is_the_one_that_makes_the_mixture_smallest() -> None:
+    now, last = RNG.normal(size=(2, 5, 8))
+    share = module._share(
+        np.linalg.norm(now, axis=0),
+        np.linalg.norm(last, axis=0),
+        np.einsum("dm,dm->m", now, last).astype(np.float32),
+    )
+    sizes = [np.linalg.norm(now + part * (last - now), axis=0) for part in (share, share + 0.01)]
+    assert (sizes[0] < sizes[1]).all()
+    assert (sizes[0] < np.linalg.norm(now + (share - 0.01) * (last - now), axis=0)).all()
+    assert module._share(np.ones(1), np.ones(1), np.ones(1, np.float32)) == 0
