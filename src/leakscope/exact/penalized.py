@@ -174,14 +174,13 @@ class Regression:
 
     def parameters(self, models: Floats) -> Floats:
         """Models (D, K, m) as the user knows them: weights and intercept, (m, C, d + 1)."""
-        found = (self.basis @ models).transpose(2, 1, 0)
-        weights, intercepts = found[..., :-1], found[..., -1]
-        if self.rotation is not None:
-            weights = weights @ self.rotation.T
-        theta = np.zeros((*intercepts.shape, len(self.varied) + 1))
-        theta[..., np.append(self.varied, False)] = weights
-        theta[..., -1] = intercepts - weights @ self.centre
-        return theta
+        found = np.ascontiguousarray(times(self.basis, models).transpose(2, 1, 0))
+        flat = found.reshape(-1, found.shape[2])  # one product in place of one for each model
+        weights = flat[:, :-1] if self.rotation is None else flat[:, :-1] @ self.rotation.T
+        theta = np.zeros((len(flat), len(self.varied) + 1))
+        theta[:, np.append(self.varied, False)] = weights
+        theta[:, -1] = flat[:, -1] - weights @ self.centre
+        return theta.reshape(*found.shape[:2], -1)
 
 
 def sums(
