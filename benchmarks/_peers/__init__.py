@@ -1,0 +1,1 @@
+"""The parts of benchmarks/peers.py: tasks, environments, runs and the table."""
