@@ -14,7 +14,7 @@ INPUTS  := pyproject.toml constraints.txt src/leakscope/__init__.py
 TEST := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test check lint browser picture docs bench clean
+.PHONY: help demo test check lint browser picture docs bench peers clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -45,10 +45,13 @@ docs: $(VENV)/docs.stamp ## build the documentation into site/, with every link 
 	$(BIN)/python -m mkdocs build --strict
 	@echo "The documentation is in site/index.html; served by python -m http.server -d site it has a search, too."
 
-bench: $(VENV)/dev.stamp ## run every script in benchmarks/, one after the other
-	@for script in benchmarks/[a-z]*.py; do \
+bench: $(VENV)/dev.stamp ## run every script in benchmarks/ but the one that downloads other tools
+	@for script in $(filter-out benchmarks/peers.py,$(sort $(wildcard benchmarks/[a-z]*.py))); do \
 	    echo "== $$script"; OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python $$script || exit 1; \
 	done
+
+peers: $(VENV)/dev.stamp ## install other tools beside it, 10 GB, and write the tables of docs/peers.md again
+	$(BIN)/python benchmarks/peers.py --write docs/peers.md
 
 clean: ## remove .venv, caches, the site, pictures and what the demo wrote
 	rm -rf $(VENV) build dist site src/*.egg-info demo-report screenshots htmlcov .coverage .coverage.* \

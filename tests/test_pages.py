@@ -40,6 +40,7 @@ NOT_RUN = {
         "installs into the reader's own environment",
         "trains 33 forests, about a minute",
     ],
+    "docs/peers.md": ["downloads the other tools, 10 GB with torch in each environment"],
     "docs/record_explanations.md": ["leaves 2,000 members out, one by one"],
     "docs/remote.md": ["needs a service at that address"],
 }
