@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 import tokenize
@@ -58,19 +57,19 @@ def run(entry: Entry, python: Path, given: Path) -> Run:
         with log.open("wb") as out:
             start = time.perf_counter()
             process = subprocess.Popen(words, cwd=work, env=environment, stdout=out, stderr=out)
-            code, processor, megabytes = _wait(process)
+            code, processor = _wait(process)
             seconds = time.perf_counter() - start
         if code != 0:
             lines = log.read_text("utf-8", "replace").strip().splitlines() or ["no message"]
             return Run(problem=f"ended with {code}: {lines[-1]}")
-        told = json.loads((folder / "seconds.json").read_text("utf-8"))
+        told = json.loads((folder / "cost.json").read_text("utf-8"))
         with np.load(folder / "found.npz") as file:
             found = {name: file[name] for name in file.files}
-    return Run(seconds, processor, told["imports"], megabytes, found)
+    return Run(seconds, processor, told["imports"], told["megabytes"], found)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> tuple[int, float, float]:
-    """The exit code, seconds of the processor, and the most memory that a process had at once."""
+def _wait(process: subprocess.Popen[bytes]) -> tuple[int, float]:
+    """The exit code, and the seconds of the processor."""
     limit = time.monotonic() + SECONDS
     while True:
         ended, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -82,8 +81,7 @@ def _wait(process: subprocess.Popen[bytes]) -> tuple[int, float, float]:
             break
         time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
-    unit = 1e6 if sys.platform == "darwin" else 1e6 / 1024
-    return process.returncode, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit
+    return process.returncode, usage.ru_utime + usage.ru_stime
 
 
 def lines_of(entry: Entry) -> int:

@@ -150,8 +150,7 @@ WORST = "ten forests, ten more on noise, report; AUC of the first, on half of th
 FOREST = "one forest on predictions and labels, judged on half of the records"
 MORE = (
     "it teaches the attack on either half, so that every record is judged, repeats it on a model "
-    "that says nothing, looks whether the sides differ before the model enters, and has pandas to "
-    "import"
+    "that says nothing, and looks whether the sides differ before the model enters"
 )
 ONE_MODEL = (
     Entry("Leakscope", "leakscope", "one_model_leakscope.py", TAUGHT, reason=MORE),
@@ -161,7 +160,7 @@ ONE_MODEL = (
 )
 CHECKS = (
     "it repeats the attack on a model that says nothing, looks whether the sides differ before the "
-    "model enters, keeps every shadow model on disk, and has pandas to import"
+    "model enters, and keeps every shadow model on disk"
 )
 PER_CLASS = "a classifier per class on predictions"
 SHADOWS = (

@@ -2,8 +2,8 @@
 
 usage: python _run.py CODE FOLDER
 
-Writes FOLDER/found.npz with the arrays that the code leaves behind, and FOLDER/seconds.json with
-the seconds of its imports and of the rest.
+Writes FOLDER/found.npz with the arrays that the code leaves behind, and FOLDER/cost.json with
+the seconds of its imports and of the rest, and the most megabytes that it had.
 """
 
 from __future__ import annotations
@@ -34,6 +34,21 @@ def declare_operators() -> None:
             torch.library.define(f"torchvision::{name}", f"({inputs}) -> Tensor")
 
 
+def peak_megabytes() -> float:
+    """The most resident memory that this process has had.
+
+    Linux counts in the usage of a process what its parent had when it was started; the status of
+    the process does not.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text("utf-8").splitlines()
+        return next(int(one.split()[1]) for one in lines if one.startswith("VmHWM")) * 1024 / 1e6
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
 def main(code: Path, folder: Path) -> None:
     """Run the code, its imports first."""
     if find_spec("torchvision") is not None:
@@ -48,7 +63,8 @@ def main(code: Path, folder: Path) -> None:
         exec(compile(ast.Module(body, []), str(code), "exec"), names)
         seconds[what] = time.perf_counter() - start
     np.savez(folder / "found.npz", **{name: names[name] for name in FOUND if name in names})
-    (folder / "seconds.json").write_text(json.dumps(seconds), "utf-8")
+    cost = seconds | {"megabytes": peak_megabytes()}
+    (folder / "cost.json").write_text(json.dumps(cost), "utf-8")
 
 
 if __name__ == "__main__":
