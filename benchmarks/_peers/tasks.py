@@ -197,7 +197,7 @@ TASKS = (
         "adult-one",
         "ART's notebook, one forest, 6,480 members and 6,480 others, Adult in place of Nursery",
         adult(12_960),
-        ONE_MODEL,
+        (ONE_MODEL[0], *ONE_MODEL[2:]),
     ),
     Task(
         "adult-shadows",
