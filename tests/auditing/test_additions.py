@@ -131,17 +131,15 @@ def test_against_every_pair_by_hand() -> None:
 
 def test_an_audit_tells_what_explanations_add() -> None:
     rng = np.random.default_rng(6)
-    X = rng.normal(size=(400, 30))
-    y = (X[:, 0] + rng.normal(size=400) > 0).astype(int)
-    model = LogisticRegression(C=1e4).fit(X[:200], y[:200])
-    report = leakscope.audit(
-        model, (X[:200], y[:200]), (X[200:], y[200:]), channels=["explanations"]
-    )
+    X = rng.normal(size=(120, 8))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    model = LogisticRegression(C=1e4).fit(X[:60], y[:60])
+    report = leakscope.audit(model, (X[:60], y[:60]), (X[60:], y[60:]), channels=["explanations"])
     entries = report.to_dict()["additions"]
     assert entries[0]["explanation"] == "explanations"
     assert {"gradient", "lrp", "smoothgrad"} <= {one["explanation"] for one in entries[1:]}
     required = set(load_schema()["$defs"]["addition"]["required"])
     assert all(set(one) == required for one in entries)
     assert "What explanations add to predictions" in report.to_html()
-    usual = leakscope.audit(model, (X[:200], y[:200]), (X[200:], y[200:]))
+    usual = leakscope.audit(model, (X[:60], y[:60]), (X[60:], y[60:]))
     assert usual.to_dict()["additions"] == []

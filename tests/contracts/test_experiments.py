@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from leakscope.channels.explanations import Gradient, SmoothGrad
+from leakscope.defenses.pruning import Pruning
 from leakscope.papers import (
     farokhi,
     farokhi_network,
@@ -24,9 +25,14 @@ from leakscope.papers import (
     shokri_smoothing,
     shokri_synthetic,
     shokri_targets,
+    wang_comparing,
+    wang_curves,
+    wang_setups,
+    wang_sizes,
 )
 from leakscope.papers.experiment import Experiment, Setting
 from leakscope.papers.saving import save
+from leakscope.papers.wang_attack import InferenceAttack
 from leakscope.registry import entries, lookup
 
 FAROKHI = {
@@ -55,6 +61,16 @@ KEYS = {
 def small(source: shokri_targets.Source) -> shokri_targets.Source:
     """The same data set with few members, trained for a few epochs."""
     return replace(source, members={"quick": 100}, epochs={"quick": 3})
+
+
+def brief(setup: wang_setups.Setup) -> wang_setups.Setup:
+    """The same set-up with few members, trained and pruned for a few epochs."""
+    return replace(
+        setup,
+        members={"quick": 60},
+        training={**setup.training, "epochs": 4},
+        pruning=Pruning(4, epochs=1, retrain=1),
+    )
 
 
 # What makes experiments so small that all of them take seconds: module, attribute, value.
@@ -88,6 +104,14 @@ TINY: list[tuple[Any, str, Any]] = [
     (shokri_synthetic, "EPOCHS", 1),
     (shokri_synthetic, "FIGURE_5", {"quick": shokri_synthetic.Study(("base",), (5, 10), 200)}),
     (shokri_synthetic, "FIGURE_14", {"quick": shokri_synthetic.Study(("small",), (10, 20), 200)}),
+    (wang_setups, "SETUPS", {name: brief(one) for name, one in wang_setups.SETUPS.items()}),
+    (wang_setups, "STAND_IN", brief(wang_setups.STAND_IN)),
+    (wang_setups, "SEEDS", {"quick": 1}),
+    (wang_comparing, "ATTACKS", (*wang_setups.THRESHOLDS, InferenceAttack(epochs=1))),
+    (wang_curves, "EPOCHS", 2),
+    (wang_sizes, "MNIST", brief(wang_sizes.MNIST)),
+    (wang_sizes, "NETWORKS", wang_sizes.NETWORKS[:1]),
+    (wang_sizes, "TRIES", 1),
 ]
 NAMES = [entry.name for entry in entries("experiment")]
 
