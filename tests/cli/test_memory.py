@@ -58,22 +58,29 @@ def peak(folder: Path, way: str) -> int:
     }[way].split()
     attacks = ["--attacks", "loss,confidence", "--groups", "town"]
     done = subprocess.run(
-        [sys.executable, "-c", MEASURED, "audit", *words, *attacks, "--out", "out"],
+        [sys.executable, "-c", MEASURED, "audit", *words, *attacks, "--out", way],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (folder / "out" / "records.csv").exists()
+    assert (folder / way / "records.csv").exists()
     return 1024 * int(done.stderr.split()[-1])
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the few rows and one with the many."""
+    folder = tmp_path_factory.mktemp("tables")
+    write(folder / "few", FEW)
+    write(folder / "many", ROWS)
+    return folder
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc is Linux's")
 @pytest.mark.parametrize("way", ["model", "predictions"])
-def test_an_audit_takes_a_few_times_the_memory_of_its_table(tmp_path: Path, way: str) -> None:
-    write(tmp_path / "few", FEW)
-    write(tmp_path / "many", ROWS)
-    above = peak(tmp_path / "many", way) - peak(tmp_path / "few", way)
+def test_an_audit_takes_a_few_times_the_memory_of_its_table(tables: Path, way: str) -> None:
+    above = peak(tables / "many", way) - peak(tables / "few", way)
     assert above < MOST * TABLE

@@ -27,14 +27,53 @@ SHADOWS = 16
 
 
 @dataclass(frozen=True, eq=False)
+class Shadows:
+    """Models trained on random halves of a pool in canonical order, and what channels saw of them.
+
+    They know nothing of the model that is attacked: worlds of the same records share them.
+    """
+
+    records: Records
+    task: str
+    wide: bool
+    _observed: dict[str, Trials] = field(default_factory=dict)
+
+    def trials(self, channel: str) -> Trials:
+        """All of them through this channel, seen once."""
+        if channel not in self._observed:
+            seen = [channel_of(channel, 0).observe(model, self._ordered) for model in self._models]
+            self._observed[channel] = Trials(
+                roles=self._roles, observations={channel: np.stack(seen)}, seeds=range(SHADOWS)
+            )
+        return self._observed[channel]
+
+    @cached_property
+    def _ordered(self) -> Records:
+        return self.records.take(self.records.canonical_order())
+
+    @cached_property
+    def _roles(self) -> np.ndarray:
+        return random_halves(len(self.records), SHADOWS, 11)
+
+    @cached_property
+    def _models(self) -> list[Model]:
+        if self.wide:
+            return NETWORKS.fit_many(self._ordered, self._roles, range(SHADOWS))
+        return [
+            fit(self._ordered.take(np.flatnonzero(row == 1)), self.task, trees=10)
+            for row in self._roles
+        ]
+
+
+@dataclass(frozen=True, eq=False)
 class World:
     """A model and a pool of records, the first of them members by name at least."""
 
     model: Model
     records: Records
     membership: np.ndarray
+    shadows: Shadows
     explain: Callable[[], Explainer] | None = None
-    _observed: dict[str, Trials] = field(default_factory=dict)
 
     @cached_property
     def explained(self) -> Model:
@@ -47,27 +86,7 @@ class World:
 
     def trials(self, channel: str) -> Trials:
         """Models trained on random halves of the pool in canonical order, seen once."""
-        if channel not in self._observed:
-            records = self.records.take(self.records.canonical_order())
-            seen = [channel_of(channel, 0).observe(model, records) for model in self._shadows]
-            self._observed[channel] = Trials(
-                roles=self._roles, observations={channel: np.stack(seen)}, seeds=range(SHADOWS)
-            )
-        return self._observed[channel]
-
-    @cached_property
-    def _roles(self) -> np.ndarray:
-        return random_halves(len(self.records), SHADOWS, 11)
-
-    @cached_property
-    def _shadows(self) -> list[Model]:
-        records = self.records.take(self.records.canonical_order())
-        if self.explain is None:
-            return NETWORKS.fit_many(records, self._roles, range(SHADOWS))
-        return [
-            fit(records.take(np.flatnonzero(row == 1)), self.model.task, trees=10)
-            for row in self._roles
-        ]
+        return self.shadows.trials(channel)
 
 
 def draw(n: int, seed: int, task: str) -> Records:
@@ -154,6 +173,7 @@ def world() -> Callable[..., World]:
     wide: with networks of many features in place of forests.
     """
     made: dict[tuple, World] = {}
+    shadows: dict[tuple, Shadows] = {}
 
     def make(
         kind: str,
@@ -163,17 +183,20 @@ def world() -> Callable[..., World]:
         *,
         wide: bool = False,
     ) -> World:
-        key = (kind, task, sizes, seed, wide)
-        if wide and key not in made:
-            members, nonmembers, others = (
-                draw_wide(size, 3 * seed + side) for side, size in enumerate((*sizes, 300))
-            )
-            made[key] = World(network_of(kind, members, others), *pool(members, nonmembers))
-        if key not in made:
-            members, nonmembers, others = (
-                draw(size, 3 * seed + side, task) for side, size in enumerate((*sizes, 300))
-            )
-            records, membership = pool(members, nonmembers)
+        where = (task, sizes, seed, wide)
+        key = (kind, *where)
+        if key in made:
+            return made[key]
+        members, nonmembers, others = (
+            draw_wide(size, 3 * seed + side) if wide else draw(size, 3 * seed + side, task)
+            for side, size in enumerate((*sizes, 300))
+        )
+        records, membership = pool(members, nonmembers)
+        if where not in shadows:
+            shadows[where] = Shadows(records, task, wide)
+        if wide:
+            model, explain = network_of(kind, members, others), None
+        else:
             makers = {
                 "leaky": lambda: fit(members, task),
                 "exchangeable": lambda: fit(others, task),
@@ -188,7 +211,8 @@ def world() -> Callable[..., World]:
                 "constant": lambda: NoInfluence(influence(members)),
                 "untrained": lambda: influence(others, shuffled),
             }
-            made[key] = World(makers[kind](), records, membership, explainers[kind])
+            model, explain = makers[kind](), explainers[kind]
+        made[key] = World(model, records, membership, shadows[where], explain)
         return made[key]
 
     return make
