@@ -10,8 +10,9 @@ PIP     := $(BIN)/python -m pip -qq --disable-pip-version-check
 INPUTS  := pyproject.toml constraints.txt src/leakscope/__init__.py
 
 # One thread per process: the tests already run as many processes as there are workers.
-# No display: pictures are drawn to files.
-TEST := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest --numprocesses $(WORKERS)
+# No display: pictures are drawn to files. Each process takes its share of the files in order, so
+# that what a file makes for its tests is made once, and who is done first takes from the others.
+TEST := OMP_NUM_THREADS=1 MPLBACKEND=Agg $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 .DELETE_ON_ERROR:
 .PHONY: help demo test check lint browser picture docs bench peers clean

@@ -14,6 +14,7 @@ from pages import blocks_of, run, text_of
 OWN_FILES = "leakscope audit --members train.csv --nonmembers held_out.csv --label income"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Column .* holds categories that were not in the training")
 def test_the_code_of_the_readme_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -40,6 +41,7 @@ def test_the_code_of_the_page_about_leakage_runs(capsys: pytest.CaptureFixture[s
     assert "Interval(" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_about_future_works_runs() -> None:
     made = run("docs/future_works.md")
     found, again = made["found"], made["again"]

@@ -14,6 +14,7 @@ PAGE = text_of("docs/errata.md")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_page_runs() -> None:
     run("docs/errata.md")
 

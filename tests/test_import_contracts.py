@@ -83,6 +83,7 @@ def broken(contracts: list[Contract], importer: str, imported: str) -> list[str]
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("importer", MAY_IMPORT)
 def test_a_package_may_import_what_the_table_says_and_nothing_else(
     contracts: list[Contract], importer: str

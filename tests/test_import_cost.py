@@ -42,6 +42,7 @@ def test_importing_the_package_loads_none_of_its_modules() -> None:
     }
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_a_fraction_of_what_numpy_and_scipy_load() -> None:
     # The issue is time; the number of modules stands for it here because it does not vary.
     ours = len(loaded_by("import leakscope"))

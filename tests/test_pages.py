@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -44,6 +45,11 @@ NOT_RUN = {
     "docs/record_explanations.md": ["leaves 2,000 members out, one by one"],
     "docs/remote.md": ["needs a service at that address"],
 }
+# Pages that train for more than a second.
+LONG = {
+    "docs/add_an_attack.md", "docs/attacks.md", "docs/audit_sklearn.md", "docs/audit_torch.md",
+    "docs/audit_xgboost.md", "docs/choose_a_defense.md", "docs/remote.md",
+}  # fmt: skip
 PROGRAMS = ("leakscope ", "python ", "pip ", "make ", "$ ")
 
 
@@ -53,7 +59,11 @@ def pages_to_run() -> list[str]:
     return [page for page in found if any(one.is_run for one in all_blocks(text_of(page)))]
 
 
-@pytest.mark.parametrize("page", pages_to_run())
+def to_run(page: str) -> Any:
+    return pytest.param(page, marks=[pytest.mark.slow] if page in LONG else [])
+
+
+@pytest.mark.parametrize("page", [to_run(page) for page in pages_to_run()])
 def test_the_code_of_a_page_runs(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ def clip(p: float) -> float:
     return min(max(p, CLIP), 1.0)
 
 
+@pytest.mark.slow
 @given(
     arrays(np.float64, st.tuples(st.integers(1, 8), st.integers(2, 5)), elements=st.floats(0, 1)),
     st.integers(0, 2**32 - 1),

@@ -135,6 +135,7 @@ def optimal_auc(shift, spread):
     return area
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "spread"), [(1.0, 1.0), (0.8, 0.5), (0.5, 2.0), (0.0, 0.4)])
 @pytest.mark.parametrize("fixed_variance", [False, True])
 def test_it_reaches_the_neyman_pearson_optimum(shift, spread, fixed_variance):

@@ -90,6 +90,7 @@ def test_members_are_expected_to_have_small_gradients_and_sure_predictions():
     np.testing.assert_array_equal(both, small + sure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_the_size_of_a_gradient_is_learned_and_lost_if_it_is_normalized(seed):
     attack = GradientNetwork(lr=0.01)

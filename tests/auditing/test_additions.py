@@ -95,6 +95,7 @@ def test_where_there_is_nothing_to_compare_nothing_is_said(names: list[str]) -> 
     assert added(shots(np.random.default_rng(3), dict.fromkeys(names, 0.5))) == []
 
 
+@pytest.mark.slow
 def test_the_interval_allows_for_the_choice_of_the_strongest() -> None:
     """Ten attacks with explanations and three without, all worth the same: nothing is added."""
     rng, low, high, runs = np.random.default_rng(4), 0, 0, 400
@@ -129,6 +130,7 @@ def test_against_every_pair_by_hand() -> None:
     assert found.value == pytest.approx(max(own["a"], own["b"]) - max(own["p"], own["q"]))
 
 
+@pytest.mark.slow
 def test_an_audit_tells_what_explanations_add() -> None:
     rng = np.random.default_rng(6)
     X = rng.normal(size=(120, 8))

@@ -54,6 +54,7 @@ def test_the_figures_are_those_of_the_model_at_hand(
     jsonschema.validate(remote, load_schema())
 
 
+@pytest.mark.slow
 def test_what_was_asked_is_in_the_report_and_nothing_was_asked_twice(
     served: Served, small: list[Records]
 ) -> None:

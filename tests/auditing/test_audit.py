@@ -110,6 +110,7 @@ def test_the_order_of_the_input_changes_nothing(forest, sides):
     assert one == two
 
 
+@pytest.mark.slow
 def test_swapped_sides_give_one_minus_auc_and_never_pass(forest, sides):
     plain = by_name(leakscope.audit(forest, *sides).outcomes)
     report = leakscope.audit(forest, sides[1], sides[0])
@@ -356,6 +357,7 @@ def test_an_attack_of_ones_own_runs_without_registration(forest, sides):
     assert report.outcomes[0]["summary"] == "A member where any class is sure."
 
 
+@pytest.mark.slow
 def test_a_planted_leak_is_found_in_every_one_of_some_seeds(sides):
     for seed in range(3):
         members, others = sides
@@ -428,6 +430,7 @@ def test_the_options_of_an_attack_are_in_its_outcome(forest, sides):
     assert found["loss"]["options"] == {}
 
 
+@pytest.mark.slow
 def test_nobody_is_called_vulnerable_where_no_leak_was_found(stranger, sides, tmp_path):
     report = leakscope.audit(stranger, *sides, out=tmp_path)
     assert report.verdict.level != "leaks"

@@ -402,6 +402,7 @@ def test_without_attacks_through_explanations_the_model_is_left_alone(sides):
     assert explaining.disclosed(sides[1], 0, silent).entries == []
 
 
+@pytest.mark.slow
 def test_adult_gives_a_fifth_of_its_members_away():
     members, nonmembers = leakscope.load_dataset("adult").sample(1200, 0).coin_split(0)
     report = audited(LogisticRegression(**EXACT), (members, nonmembers))

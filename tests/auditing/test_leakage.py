@@ -89,6 +89,7 @@ def test_each_record_has_its_nats_in_the_order_of_the_input(tree, halves):
     np.testing.assert_array_equal(columns["label"][:150].astype(int), halves[0].y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [DummyClassifier(), LogisticRegression(C=1e-4)], ids=repr)
 def test_what_hardly_learns_is_at_chance(model, halves):
     report = audit(model, halves)
@@ -98,6 +99,7 @@ def test_what_hardly_learns_is_at_chance(model, halves):
         assert one["low"] <= one["null"]["high"]
 
 
+@pytest.mark.slow
 def test_leakage_rises_with_what_attacks_achieve(halves, tree):
     recipes = [
         LogisticRegression(),
@@ -139,6 +141,7 @@ def test_without_shadow_models_the_report_says_why_leakage_is_missing(halves):
     assert reasons(report)[WEIGHTS] == reasons(report)[OUTPUTS]
 
 
+@pytest.mark.slow
 def test_few_parameters_are_measured_too(halves):
     report = audit(LogisticRegression(), halves, shadows=48)
     assert list(leakage(report)) == [*OF_OUTPUTS, "parameter_rho_kl"]
@@ -153,6 +156,7 @@ def test_few_parameters_are_measured_too(halves):
     )
 
 
+@pytest.mark.slow
 def test_parameters_of_few_records_leak_what_exact_algebra_says():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
@@ -169,6 +173,7 @@ def test_parameters_of_few_records_leak_what_exact_algebra_says():
     assert one["null"]["p_value"] == 0.02  # as large as that by chance in none of 49
 
 
+@pytest.mark.slow
 def test_parameters_that_depend_on_each_other_are_named(halves):
     twice = [Records(np.repeat(side.X, 2, axis=1)[:, :4], side.y) for side in halves]
     report = audit(LogisticRegression(), twice, shadows=60)
@@ -188,6 +193,7 @@ def test_a_class_that_some_model_never_sees_leaves_out_the_parameters(halves):
     assert why_no_parameters(model, records, dealing, 0) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "measures"),
     [
@@ -205,6 +211,7 @@ def test_a_regression_leaks_through_its_loss(halves, model, measures):
         assert leakage(report)["output_advantage"]["low"] > 0.2
 
 
+@pytest.mark.slow
 def test_equal_records_count_together():
     members, others = draw(60, 2), draw(60, 3)
     alone = audit(DecisionTreeClassifier(random_state=0), (members, others))

@@ -22,6 +22,7 @@ def saved(forest, sides):
     )
 
 
+@pytest.mark.slow
 def test_predictions_give_what_the_model_gives(saved, forest, sides):
     report = leakscope.audit_predictions(*saved)
     jsonschema.validate(report.to_dict(), load_schema())

@@ -44,6 +44,7 @@ def outcomes(report):
     return {one["attack"]: one for one in report.outcomes}
 
 
+@pytest.mark.slow
 def test_the_attacks_on_shadow_models_run_and_say_how_many_models_they_rest_on(audited):
     report, folder = audited
     data = report.to_dict()
@@ -93,6 +94,7 @@ def test_a_second_audit_trains_nothing_and_gives_the_same_numbers(
     assert again.outcomes == report.outcomes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", ["order", "types"])
 def test_the_order_of_records_changes_nothing(audited, forest, sides, turned):
     report, _ = audited
@@ -105,6 +107,7 @@ def test_the_order_of_records_changes_nothing(audited, forest, sides, turned):
     assert theirs["curve"] == ours["curve"]
 
 
+@pytest.mark.slow
 def test_a_stranger_to_both_sides_is_at_chance_for_every_attack_on_shadow_models(stranger, sides):
     report = leakscope.audit(stranger, *sides, shadows=16, attacks=sorted(ON_SHADOWS))
     assert report.verdict.level != "leaks"
@@ -216,6 +219,7 @@ def test_rows_of_one_person_stay_together_in_every_shadow_model():
     assert share.max() <= 4 / 6
 
 
+@pytest.mark.slow
 def test_a_rare_class_missing_in_some_shadow_models(sides):
     X = np.concatenate([side.X for side in sides])
     y = np.concatenate([side.y for side in sides])
@@ -265,11 +269,13 @@ def test_a_model_that_gives_labels_only_trains_none(sides):
     assert "class probabilities" in reasons["lira"]
 
 
+@pytest.mark.slow
 def test_several_queries_a_record_run_on_request(forest, sides):
     report = leakscope.audit(forest, *sides, shadows=8, attacks=["lira-queries"])
     assert outcomes(report)["lira-queries"]["auc"]["low"] > 0.5
 
 
+@pytest.mark.slow
 def test_unequal_sides(sides):
     """Members are 5 of 6: few shadow models lack a record, and still enough."""
     X = np.concatenate([side.X for side in sides])
@@ -280,6 +286,7 @@ def test_unequal_sides(sides):
     assert report.to_dict()["trials"]["members"] == 600
 
 
+@pytest.mark.slow
 def test_persons_count_once_in_the_experiment():
     from leakscope.metrics import membership_experiment
 

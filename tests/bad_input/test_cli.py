@@ -77,6 +77,7 @@ IN_A_PROCESS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", IN_A_PROCESS)
 def test_the_same_in_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     case = CASES[name]

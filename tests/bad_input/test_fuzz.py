@@ -140,6 +140,7 @@ def spoiled_report(draw: Callable[..., Any]) -> str:
     return json.dumps(report)
 
 
+@pytest.mark.slow
 @MANY
 @given(data=spoiled_report())
 def test_reports_held_to_limits(data: str, tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ def test_reports_held_to_limits(data: str, tmp_path: Path) -> None:
         found.to_markdown()
 
 
+@pytest.mark.slow
 @FEW
 @given(data=spoiled_report(), command=st.sampled_from(["check", "record"]))
 def test_commands_about_reports(data: str, command: str, tmp_path: Path) -> None:
@@ -256,6 +258,7 @@ def test_compact_networks() -> None:
     never_others()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:What is stored of model")
 def test_stores_of_models(tmp_path: Path) -> None:
     """A damaged store gives the same numbers, by training again what cannot be used."""

@@ -99,6 +99,7 @@ def test_text_in_figures_stands_out(state: str, page_of: Callable) -> None:
             assert contrast(fill, paper) >= CONTRAST, (media, fill, paper)
 
 
+@pytest.mark.slow
 def test_nothing_on_a_page_needs_a_pointer(visit: Callable) -> None:
     # Waiting is a script, which the policy would stop.
     page = visit("leaks", viewport=PHONE, bypass_csp=True).page

@@ -107,6 +107,7 @@ def headings(outline: list[Any]) -> Iterator[Any]:
             yield one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
 def test_it_prints_on_few_sheets_and_no_heading_stands_alone(
     state: str, page_of: Callable, read_pdf: Callable

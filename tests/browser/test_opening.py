@@ -70,6 +70,7 @@ def test_the_policy_stops_what_is_not_escaped(
     assert address in harmed.requests
 
 
+@pytest.mark.slow
 def test_a_missing_browser_is_skipped_unless_it_is_required(
     absent: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_picture_of_the_first_screen_is_small(page_of: Callable, tmp_path: Pat
         assert picture.size == tuple(FIRST_SCREEN.values())
 
 
+@pytest.mark.slow
 def test_the_readme_shows_a_small_picture_and_says_what_is_on_it() -> None:
     path = ROOT / "docs" / "images" / "report.png"
     alternative = re.search(

@@ -40,6 +40,7 @@ def test_trials_keep_one_row_for_each_model() -> None:
     np.testing.assert_allclose(stack[:, 0], expected, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_leakage_of_parameters_is_folded_from_trials() -> None:
     roles = random_halves(40, 400, seed=1)[::2]  # independent: one of each complementary pair
     trials = run_trials(

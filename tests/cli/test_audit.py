@@ -140,6 +140,7 @@ def test_a_whole_audit_of_the_bundled_data(tmp_path: Path) -> None:
 QUICK = ("--attacks", "loss,label-gap")
 
 
+@pytest.mark.slow
 def test_hostile_names_pass_through_unharmed(run: Run, tmp_path: Path) -> None:
     hostile = '<script>alert("x, y")</script>[bold]\x1b[31m{{7*7}}\n=1+1'
     rng = np.random.default_rng(0)
@@ -187,6 +188,7 @@ def test_predictions_are_audited_without_a_model(run: Run, predictions: Files) -
     assert {one["attack"] for one in ran.json["outcomes"]} == {"loss", "label-gap"}
 
 
+@pytest.mark.slow
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     with command("datasets", "--json", folder=tmp_path) as process:
         assert process.stdout is not None
@@ -196,6 +198,7 @@ def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.slow
 def test_a_terminal_without_the_letters_gets_others(tmp_path: Path) -> None:
     process = command("channels", folder=tmp_path, env={"PYTHONIOENCODING": "ascii"})
     stdout, stderr = process.communicate(timeout=60)
@@ -206,6 +209,7 @@ def test_a_terminal_without_the_letters_gets_others(tmp_path: Path) -> None:
     assert any("log p − log(1 − p)" in row["summary"] for row in json.loads(stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are of another kind there")
 def test_an_interrupted_audit_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     process = command("audit", folder=tmp_path)
@@ -233,6 +237,7 @@ def test_help_waits_for_no_library(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_explanations_by_records_are_audited_from_files(run: Run, tables: Files) -> None:
     ran = run(
         "audit", "--members", tables[0], "--nonmembers", tables[1], "--label", "answer",

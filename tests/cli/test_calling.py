@@ -38,6 +38,7 @@ def equal(first: Any, second: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_without_options_a_forest_on_half_of_4000_adults(run: Run, calls: Calls) -> None:
     assert run("audit", "--attacks", "loss").code == 0
     [(name, (model, members, nonmembers), named)] = calls

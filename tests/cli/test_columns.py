@@ -65,7 +65,15 @@ def own(files: tuple[Path, Path], *more: object) -> tuple[object, ...]:
     return "audit", "--members", files[0], "--nonmembers", files[1], *words, *more
 
 
-@pytest.mark.parametrize("recipe", ["forest", "logistic", "nearest", "boosting"])
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "logistic",
+        "nearest",
+        pytest.param("forest", marks=pytest.mark.slow),
+        pytest.param("boosting", marks=pytest.mark.slow),
+    ],
+)
 def test_a_table_of_every_kind_is_audited_and_the_pipeline_is_told(
     run: Run, files: tuple[Path, Path], recipe: str
 ) -> None:
@@ -92,6 +100,7 @@ def test_a_table_of_every_kind_is_audited_and_the_pipeline_is_told(
     assert "Read as dates" in Path("leakscope-report/report.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_an_identifier_would_have_told_the_sides_apart(run: Run, files: tuple[Path, Path]) -> None:
     for side, path in enumerate(files):
         pd.read_csv(path).assign(patient_id=range(side * N, side * N + N)).to_csv(path, index=False)
@@ -136,6 +145,7 @@ def test_features_that_cannot_be(
     assert said in ran.stderr
 
 
+@pytest.mark.slow
 def test_the_target_and_its_shadows_learn_from_their_members_alone(
     run: Run, calls: Calls, files: tuple[Path, Path]
 ) -> None:
@@ -186,6 +196,7 @@ def test_a_column_that_one_side_lacks_is_refused() -> None:
         )
 
 
+@pytest.mark.slow
 def test_compare_sorts_out_its_table_too(run: Run, files: tuple[Path, Path]) -> None:
     words = ("--table", files[0], "--label", "answer", "--recipe", "tree", "--seeds", 1)
     ran = run("compare", *words, "--defenses", "round:1", "--attacks", "loss", "--workers", 1)

@@ -12,6 +12,7 @@ def table(tables):
     return tables[0]
 
 
+@pytest.mark.slow
 def test_a_table_on_stdout_and_the_files(run, tmp_path):
     ran = run("compare", "--recipe", "logistic", "--defenses", "noise:2,round:1", *QUICK)
     assert ran.code == 0

@@ -100,6 +100,7 @@ def shell(words: str, shell: str = "bash") -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_a_shell_is_answered_without_waiting_for_numpy() -> None:
     assert shell("leakscope a") == ["audit", "attacks"]
     assert shell("leakscope audit --recipe for") == ["forest", "forest-regressor"]

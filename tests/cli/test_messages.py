@@ -48,6 +48,7 @@ def test_messages_are_lines_on_stderr(run: Run, options: list[str], said: str) -
     assert after == before
 
 
+@pytest.mark.slow
 def test_an_audit_tells_its_steps(run: Run) -> None:
     words = ("--dataset", "breast-cancer", "--recipe", "tree", "--shadows", 2, "--workers", 1)
     first = run("audit", *words, "--attacks", "loss,lira-offline,gaussian-error", "-v")
@@ -66,6 +67,7 @@ def test_an_audit_tells_its_steps(run: Run) -> None:
     assert "trained 2 models" not in again.stderr
 
 
+@pytest.mark.slow
 def test_the_library_is_silent_unless_it_is_listened_to() -> None:
     program = """
 import sys, logging

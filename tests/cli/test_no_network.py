@@ -35,8 +35,14 @@ sys.addaudithook(watch)
 """
 
 
+@pytest.fixture(scope="module")
+def fonts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where matplotlib keeps what it knows of fonts, which it takes seconds to find out."""
+    return tmp_path_factory.mktemp("fonts")
+
+
 @pytest.fixture
-def offline(tmp_path: Path) -> dict[str, str]:
+def offline(tmp_path: Path, fonts: Path) -> dict[str, str]:
     """The environment of a process that cannot reach the network."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(WATCH)
@@ -45,7 +51,7 @@ def offline(tmp_path: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), package]),
         "NETWORK_LOG": str(tmp_path / "network.log"),
-        "MPLCONFIGDIR": str(tmp_path),
+        "MPLCONFIGDIR": str(fonts),
         "OMP_NUM_THREADS": "1",
     }
 
@@ -97,7 +103,14 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("case", COMMANDS)
+# An interpreter for each, of which those that compute take seconds.
+SHORT = {"datasets"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(one, marks=[] if one in SHORT else [pytest.mark.slow]) for one in COMMANDS],
+)
 def test_commands_ask_nobody(offline: dict[str, str], tmp_path: Path, case: str) -> None:
     tables = [people(60, seed) for seed in range(2)]
     encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")

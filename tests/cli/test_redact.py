@@ -44,6 +44,7 @@ def test_a_redacted_audit_tells_of_nobody(run: Run, rare: Files, tmp_path: Path)
     assert "--out here" in report["command"]
 
 
+@pytest.mark.slow
 def test_the_figures_of_everyone_are_the_same(run: Run, rare: Files, tmp_path: Path) -> None:
     plain = run(*words(rare, "--out", tmp_path / "a", "--json")).json
     assert "Hamlet" in json.dumps(plain)

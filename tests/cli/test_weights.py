@@ -88,6 +88,7 @@ def test_an_audit_of_weights_runs_to_its_end(run: Run, write: Write, tmp_path: P
     assert "loss" in {one["attack"] for one in ran.json["outcomes"]}
 
 
+@pytest.mark.slow
 def test_a_network_of_images_takes_the_rows_of_a_table(
     run: Run, calls: Calls, write: Write, tmp_path: Path
 ) -> None:

@@ -131,6 +131,7 @@ def test_another_defense_or_another_seed_changes_no_row(comparison, pool):
     assert numbers(other)["rows"][0] != numbers(comparison)["rows"][0]
 
 
+@pytest.mark.slow
 def test_what_is_interrupted_goes_on_and_trains_nothing_twice(pool, tmp_path, monkeypatch):
     Counted.where = tmp_path / "trained"
     recipe = Counted("counted", LogisticRegression())
@@ -163,6 +164,7 @@ def test_what_is_interrupted_goes_on_and_trains_nothing_twice(pool, tmp_path, mo
     assert numbers(Comparison.load(out)) == numbers(alone)
 
 
+@pytest.mark.slow
 def test_networks_have_baselines_and_epochs(pool, tmp_path):
     pruning = Pruning(4, epochs=1, retrain=2)
     prune = str(pruning)

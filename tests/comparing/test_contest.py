@@ -112,6 +112,7 @@ def idle(rng, n=80, seeds=3):
     return Contest(judged)
 
 
+@pytest.mark.slow
 def test_a_defense_that_does_nothing_is_not_surely_different_from_none():
     rng = np.random.default_rng(7)
     contests = [idle(rng) for _ in range(400)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -34,6 +35,12 @@ ATTACKS = [quick(entry.thing()) for entry in entries("attack")]
 ATTACKS += [
     ByShadows(quick(attack_of(name)), rows=2000) for name in ("gradient-forest", "network-gradient")
 ]
+
+# Those that are many networks, or many queries or gradients, for each record.
+LONG = (
+    "network-", "smoothgrad", "lime", "kernel-shap", "integrated", "deeplift-forest",
+    "gradient-forest-shadow",
+)  # fmt: skip
 
 # Members may have the larger or the smaller explanations: swapped sides are learned as they are.
 UNDIRECTED = {"lime-forest", "occlusion-forest"}
@@ -70,6 +77,12 @@ def shoot(attack, world, order=None, swap=False, seed=0):
     return battery.shots[attack.name], membership
 
 
+@cache
+def plain_shot(attack, world):
+    """The same on the world as it is, computed once for all that compare it."""
+    return shoot(attack, world)
+
+
 def judged(shot, membership, confidence=0.95):
     return roc(
         shot.scores,
@@ -80,7 +93,12 @@ def judged(shot, membership, confidence=0.95):
     )
 
 
-@pytest.fixture(params=ATTACKS, ids=lambda attack: attack.name)
+def listed(attack):
+    marks = [pytest.mark.slow] if attack.name.startswith(LONG) else []
+    return pytest.param(attack, id=attack.name, marks=marks)
+
+
+@pytest.fixture(params=[listed(attack) for attack in ATTACKS])
 def attack(request, monkeypatch):
     for name in inference.PARTS:
         monkeypatch.setitem(inference.PARTS, name, (32, 16))
@@ -109,6 +127,7 @@ def test_a_constant_model_is_at_chance(attack, world, sizes):
     assert found.advantage.low <= 0 <= found.advantage.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["exchangeable", "untrained"])
 def test_models_that_know_nobody_here_are_at_chance(attack, world, kind):
     """Eight worlds together: a bias of nine tenths of an interval's half-width in each is seen.
@@ -131,14 +150,14 @@ def test_models_that_know_nobody_here_are_at_chance(attack, world, kind):
 
 
 def test_a_model_that_knows_its_members_is_found_out(attack, world):
-    found = judged(*shoot(attack, home(attack, world, "leaky")))
+    found = judged(*plain_shot(attack, home(attack, world, "leaky")))
     assert found.auc.low > 0.5
 
 
 def test_the_order_of_records_changes_nothing(attack, world):
     leaky = home(attack, world, "leaky")
     order = np.random.default_rng(5).permutation(len(leaky.records))
-    plain, membership = shoot(attack, leaky)
+    plain, membership = plain_shot(attack, leaky)
     shuffled, shuffled_membership = shoot(attack, leaky, order)
     np.testing.assert_array_equal(plain.scores, shuffled.scores)
     np.testing.assert_array_equal(membership, shuffled_membership)
@@ -147,7 +166,7 @@ def test_the_order_of_records_changes_nothing(attack, world):
 
 def test_swapping_the_sides_maps_auc_to_one_minus_auc(attack, world):
     leaky = home(attack, world, "leaky")
-    plain = judged(*shoot(attack, leaky)).auc.value
+    plain = judged(*plain_shot(attack, leaky)).auc.value
     swapped = judged(*shoot(attack, leaky, swap=True)).auc.value
     expected = plain if attack.name in UNDIRECTED else 1 - plain
     assert swapped == pytest.approx(expected, abs=1e-12)

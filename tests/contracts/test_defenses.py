@@ -38,6 +38,8 @@ SHORT = {
     "prune": {"epochs": 1, "retrain": 1},
 }
 PAIRED = [replace(one, **SHORT.get(one.name, {})) for one in DEFENSES]
+# Those whose training takes long, however little there is of it.
+LONG = {"distill", "dpsgd", "memguard", "minmax"}
 CHANNELS = [entry.thing() for entry in entries("channel")]
 MARGIN = lookup("channel", "margin").thing()
 GRADIENT = lookup("channel", "gradient-x-input").thing()
@@ -56,7 +58,16 @@ REFERRED = np.where((ROLES == 0) & (np.arange(80) % 2 == 0), 2, ROLES).astype(np
 SEEDS = [3, 1, 4, 15]
 
 
-@pytest.fixture(params=DEFENSES, ids=str)
+def listed(*defenses, slow):
+    marks = [pytest.mark.slow] if slow else []
+    return pytest.param(*defenses, id="-".join(map(str, defenses)), marks=marks)
+
+
+def each(defenses):
+    return [listed(one, slow=one.name in LONG) for one in defenses]
+
+
+@pytest.fixture(params=each(DEFENSES))
 def defense(request):
     return request.param
 
@@ -155,7 +166,7 @@ def test_the_fingerprint_changes_with_the_defense_and_its_options(defense):
     assert len(prints) == 3
 
 
-@pytest.mark.parametrize("defense", SEEN_IN_TRIALS, ids=str)
+@pytest.mark.parametrize("defense", each(SEEN_IN_TRIALS))
 def test_trials_never_take_a_plain_model_for_a_defended_one(defense, tmp_path):
     # What is only around explanations is seen through one.
     explains = defense.wrap_channel(GRADIENT) is not GRADIENT
@@ -186,7 +197,14 @@ def once_alone(recipe, *defenses):
     return ONCE[key]
 
 
-@pytest.mark.parametrize(("inner", "outer"), list(product(PAIRED, PAIRED)), ids=str)
+def pairs():
+    """All of them, of which those with networks are many and slow."""
+    for inner, outer in product(PAIRED, PAIRED):
+        trained = any(getattr(one, "networks", False) or one.name in LONG for one in (inner, outer))
+        yield listed(inner, outer, slow=trained)
+
+
+@pytest.mark.parametrize(("inner", "outer"), list(pairs()))
 def test_two_combine_by_wrapping(inner, outer):
     once = inner.wrap_recipe(plain(inner, outer))
     try:

@@ -114,6 +114,16 @@ TINY: list[tuple[Any, str, Any]] = [
     (wang_sizes, "TRIES", 1),
 ]
 NAMES = [entry.name for entry in entries("experiment")]
+# Of each paper some for every day: all of them together take half a minute.
+SHORT = {
+    "farokhi-fig3",
+    "farokhi-fig5",
+    "shokri-fig15",
+    "shokri-table4",
+    "wang-fig3",
+    "wang-table4",
+}
+LISTED = [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.slow]) for name in NAMES]
 
 
 @cache
@@ -126,7 +136,7 @@ def made(name: str) -> Experiment:
     return experiment
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTED)
 def test_it_says_what_it_is(name: str) -> None:
     entry, experiment = lookup("experiment", name), made(name)
     assert experiment.experiment == name
@@ -138,7 +148,7 @@ def test_it_says_what_it_is(name: str) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTED)
 def test_rows_have_the_keys_that_others_read(name: str) -> None:
     rows = made(name).rows
     assert rows
@@ -147,13 +157,13 @@ def test_rows_have_the_keys_that_others_read(name: str) -> None:
         assert row.keys() >= KEYS.get(name, set())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTED)
 def test_it_is_plain_json_without_what_json_cannot_hold(name: str) -> None:
     told = made(name).to_dict()
     assert json.loads(json.dumps(told, allow_nan=False)) == told
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTED)
 def test_notes_are_sentences(name: str) -> None:
     notes = made(name).notes
     assert notes
@@ -161,7 +171,7 @@ def test_notes_are_sentences(name: str) -> None:
     assert all(note.endswith(".") and "\n" not in note for note in notes)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LISTED)
 def test_it_can_be_saved(name: str, tmp_path: Path) -> None:
     paths = save(made(name), tmp_path)
     assert [path.suffix for path in paths][:2] == [".json", ".csv"]

@@ -69,6 +69,7 @@ def test_one_side_alone_in_a_half_cannot_be_run():
     assert control.passed is None
 
 
+@pytest.mark.slow
 def test_the_permutation_test_is_exact_under_the_null():
     """p-values of pure noise: no more than α of them at or below α (binomial, 1 in 10⁶)."""
     rng = np.random.default_rng(0)

@@ -131,6 +131,7 @@ def test_components_are_orthonormal_and_centred(components: int) -> None:
     assert records.y.sum() == 11_687
 
 
+@pytest.mark.slow
 def test_components_are_those_of_integer_codes(raw: list[list[str]]) -> None:
     matrix = np.empty((len(raw), 14))
     for column, name in enumerate(COLUMNS):
@@ -149,6 +150,7 @@ def test_components_are_those_of_integer_codes(raw: list[list[str]]) -> None:
     np.testing.assert_allclose(np.abs(found.X), np.abs(scores), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_nothing_is_missing_and_loading_twice_is_loading_once(onehot: Records) -> None:
     again = load_dataset("adult", frame=True)
     for encoding in ("onehot", "pca", "table"):

@@ -175,6 +175,7 @@ def real(data_folder: Path) -> Path:
     return data_folder
 
 
+@pytest.mark.slow
 def test_the_real_file_has_127_features(real: Path) -> None:
     records = load_dataset("hospital", folder=real)
     assert isinstance(records.X, np.ndarray)
@@ -183,6 +184,7 @@ def test_the_real_file_has_127_features(real: Path) -> None:
     assert set(np.unique(records.X[:, 8:])) == {0.0, 1.0}
 
 
+@pytest.mark.slow
 def test_the_real_file_encodes_as_by_hand(real: Path) -> None:
     with lzma.open(real / "diabetic_data.csv.xz", "rt") as stream:
         rows = list(csv.DictReader(stream))

@@ -71,6 +71,7 @@ def test_answers_keep_their_label_and_mislead(guard: Guard) -> None:
     assert ((after > 0.5) == IS_MEMBER).mean() < 0.5 < ((before > 0.5) == IS_MEMBER).mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distortion", [0.0, 0.05, 0.3])
 def test_the_expected_distortion_stays_within_the_budget(guard: Guard, distortion: float) -> None:
     whole = np.abs(guard.released(ANSWERS) - ANSWERS).sum(axis=1)

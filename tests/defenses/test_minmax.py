@@ -66,6 +66,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     assert not same(module_of(recipe), module_of(RECIPE))
 
 
+@pytest.mark.slow
 def test_reference_records_take_part_and_those_left_out_do_not() -> None:
     recipe = MinMax(3.0, attack_steps=6).wrap_recipe(replace(RECIPE, dtype="float64"))
     plain = module_of(recipe)
@@ -76,6 +77,7 @@ def test_reference_records_take_part_and_those_left_out_do_not() -> None:
         assert same(plain, other) is not changes
 
 
+@pytest.mark.slow
 def test_it_hides_members_where_nothing_else_can_be_learnt() -> None:
     own = np.random.default_rng(1)
     features, labels = own.normal(size=(180, 12)), own.integers(2, size=180)

@@ -60,6 +60,7 @@ def test_another_sigma_scales_the_same_noise() -> None:
     np.testing.assert_allclose(10 * one, ten, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_noise_around_noise_is_drawn_anew() -> None:
     """Twice the same would have variance 4; also with another wrapper between the two."""
 

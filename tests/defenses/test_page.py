@@ -13,6 +13,7 @@ PAGE = "docs/defenses.md"
 BLOCKS = blocks_of(text_of(PAGE))
 
 
+@pytest.mark.slow
 def test_noise_takes_most_of_the_leakage(capsys: pytest.CaptureFixture[str]) -> None:
     run(PAGE, BLOCKS[0])
     said = capsys.readouterr().out
@@ -21,6 +22,7 @@ def test_noise_takes_most_of_the_leakage(capsys: pytest.CaptureFixture[str]) -> 
     assert noisy < plain / 2
 
 
+@pytest.mark.slow
 def test_a_released_model_is_audited_beside_others_made_the_same_way() -> None:
     made = run(PAGE, BLOCKS[1])
     assert made["report"].to_dict()["trials"]["models"] == 16

@@ -88,6 +88,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, float, np.ndarray
     return X, y, 10.0 ** draw(st.floats(-4, 2)), weights
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(problems())
 def test_each_model_is_the_optimum_of_the_other_records(
@@ -226,10 +227,12 @@ def check_fifty_records_of(data: Records) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_fifty_records_of_adult_have_the_influence_that_refitting_shows() -> None:
     check_fifty_records_of(load_dataset("adult"))
 
 
+@pytest.mark.slow
 def test_fifty_records_of_hospital_have_the_influence_that_refitting_shows(
     data_folder: Path,
 ) -> None:

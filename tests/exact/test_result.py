@@ -83,6 +83,7 @@ def test_the_mean_of_a_sample_is_less_sure_of_the_population():
     assert (single.low, single.high) == (0, math.inf)
 
 
+@pytest.mark.slow
 def test_intervals_for_the_population_cover_over_samples_of_records():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(400, 2))

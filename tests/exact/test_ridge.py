@@ -74,6 +74,7 @@ def test_golden_mean_of_ten_from_a_gaussian(noise, truth):
     assert deviations(found, truth)[0] < MOST
 
 
+@pytest.mark.slow
 def test_intervals_cover(population, enumerated):
     X, y = population(10, 1, seed=5)
     truth = enumerated(X, y, 4)

@@ -71,6 +71,7 @@ def test_replicates_leave_out_a_group_of_draws(people, worst, fit):
     assert worst.epsilon_replicates[1, group] == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth(people):
     X, y = people
     options = {"l2": 0.1, "noise": 0.2, "records": np.arange(10), "delta": 1e-3}
@@ -156,6 +157,7 @@ def test_renyi_leakage_grows_with_its_order_from_the_average(found):
     assert (found.epsilon(1e-5, "privacy") < found.epsilon(1e-5)).all()
 
 
+@pytest.mark.slow
 def test_the_figures_do_not_depend_on_the_number_of_workers(people, monkeypatch):
     monkeypatch.setattr("leakscope.exact.worst_case._CHUNK", 2)
     X, y = people

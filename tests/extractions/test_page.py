@@ -13,6 +13,7 @@ from pages import run, text_of
 PAGE = "docs/record_explanations.md"
 
 
+@pytest.mark.slow
 def test_the_code_runs_and_each_attack_brings_something_back(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -73,6 +73,7 @@ def test_more_classes_are_refused(problem: Make) -> None:
         Reconstruction().run(oracle)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("show", ["signed", "absolute"])
 def test_a_set_of_the_size_of_adult_falls_to_its_bound(drawn_problem: Make, show: str) -> None:
     made = drawn_problem(2000, 104, 90)
@@ -173,6 +174,7 @@ def test_a_negative_number_of_restarts_is_refused(problem: Make) -> None:
         Reconstruction(restarts=-1).run(problem(40, 6).oracle())
 
 
+@pytest.mark.slow
 def test_values_that_are_all_zero_are_taken_for_none(drawn_problem: Make) -> None:
     made = drawn_problem(300, 20, 15)
     oracle = LocalOracle(

@@ -74,6 +74,7 @@ def test_an_area_at_the_limit() -> None:
     assert 0 < found["holds"] <= 0.055
 
 
+@pytest.mark.slow
 def test_a_share_found_at_the_limit() -> None:
     rng = np.random.default_rng(9)
     n, fpr, shift = 300, 0.05, 1.0

@@ -30,6 +30,7 @@ def fold(rng, models, n, common, gain):
     return Folded.of(lambda a, b: seen[:, a:b, None], mean_of, membership, plan, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("common", "uneven"), [(0.0, 0.0), (1.0, 0.0), (0.0, 0.5), (1.0, 0.5)])
 def test_intervals_cover(common, uneven):
     # 300 repetitions at 95 %: fewer than 262 has a chance below 1e-6.

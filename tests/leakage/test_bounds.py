@@ -210,6 +210,7 @@ def test_no_two_ridge_fits_are_further_apart(n, l2):
     assert bound.exact is (n == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.05, 5.0])
 @pytest.mark.parametrize("n", [1, 3])
 def test_no_two_logistic_fits_are_further_apart(n, l2):

@@ -53,6 +53,7 @@ def test_the_range_of_the_accuracy_is_reached_at_both_ends() -> None:
     assert accuracy_range(wrong)[1] == pytest.approx(0.8, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["histogram", "neighbours"])
 @pytest.mark.parametrize("shift", [0.0, 0.5, 2.0])
 def test_both_estimates_are_near_the_truth(method: str, shift: float) -> None:
@@ -66,6 +67,7 @@ def test_both_estimates_are_near_the_truth(method: str, shift: float) -> None:
     assert np.mean(found) == pytest.approx(truth, abs=5 * error + 0.03 * truth + 2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["histogram", "neighbours"])
 def test_intervals_hold_the_truth(method: str) -> None:
     rng, truth, held = np.random.default_rng(1), true_js(1.0), 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from leakscope.leakage import output_leakage
 from leakscope.leakage.plans import GROUPS, Design, Plan
@@ -72,6 +73,7 @@ def test_a_design_says_what_stays_together_and_draws_the_nulls():
     np.testing.assert_array_equal(nulls_of(Plan.draw(membership, 5, 1, design)), nulls)
 
 
+@pytest.mark.slow
 def test_models_that_share_few_records_do_not_pass_for_leakage():
     # The records asked about are in no training set. What is seen of them follows from who else
     # is in, and models of one deck have nobody in common: to one that ignores this, they tell.

@@ -293,6 +293,7 @@ def test_intervals_hold_the_truth():
     assert (np.abs(coverage(draw, 1000, 0.8) - 0.95) < 0.034).all()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_rows_belong_to_persons():
     rng = np.random.default_rng(0)
 
@@ -308,6 +309,7 @@ def test_intervals_hold_the_truth_where_rows_belong_to_persons():
     assert (coverage(lambda shift: draw(shift, known=False), 300, 0.7) < 0.85).all()
 
 
+@pytest.mark.slow
 def test_inflation_by_2_is_needed_and_enough_for_scores_cross_fitted_in_two_halves():
     # Features of no meaning; each half teaches the direction that scores the other half.
     rng = np.random.default_rng(0)

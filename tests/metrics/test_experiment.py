@@ -236,6 +236,7 @@ def simulate(design, *, worlds, seed, models=16, n=200, unit=None, **options):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [halves, independent])
 @pytest.mark.parametrize(
     "options",
@@ -277,6 +278,7 @@ def test_twins_taken_for_independent_would_look_more_uncertain(monkeypatch):
     assert widths[1] > 1.15 * widths[0]
 
 
+@pytest.mark.slow
 def test_the_interval_counts_records_and_not_models_alone():
     # Many models of the same few records: their spread says nothing of how hard those records are.
     worlds = simulate(halves, worlds=300, seed=4, models=32, n=40)
@@ -289,6 +291,7 @@ def test_the_interval_counts_records_and_not_models_alone():
     assert half > 1.6 * worlds[:, 0].std()
 
 
+@pytest.mark.slow
 def test_persons_of_several_rows_count_once():
     def together(rng, models, n):
         return np.repeat(halves(rng, models, n // 4), 4, axis=1)

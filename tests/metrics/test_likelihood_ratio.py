@@ -64,6 +64,7 @@ def test_golden_values():
     assert total_variation(1, 1, 0, 1) == pytest.approx(0.382924922548026, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shift", "variance"), ONE_DIMENSION)
 def test_the_closed_form_in_one_dimension_is_half_the_integral_of_the_difference(shift, variance):
     one, zero = norm(shift, math.sqrt(variance)), norm()

@@ -309,6 +309,7 @@ def share_of_rates_held(fpr, ties, shift, other_shift, repetitions):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fpr", [0.05, 0.01])
 @pytest.mark.parametrize("shift", [1.0, 0.5])
 def test_intervals_of_rates_hold_the_truth(fpr, shift):
@@ -344,6 +345,7 @@ def test_intervals_of_areas_hold_the_truth(n, shift, other_shift, shared):
     assert held >= 0.95 - 0.049
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_rows_belong_to_persons():
     rng = np.random.default_rng(1)
     missed = np.zeros(3)
@@ -362,6 +364,7 @@ def test_intervals_hold_the_truth_where_rows_belong_to_persons():
     assert missed[2] > 18  # were the rows taken for persons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [0.01, 0.2])
 def test_attacks_that_hardly_differ_are_rarely_said_to(changed):
     # A share of the records, drawn anew in either score: rare differences, each a large one.
@@ -408,6 +411,7 @@ def test_the_difference_of_advantages_is_theirs_and_mirrored():
     assert ends(advantage_difference(first[order], second[order], members[order])) == ends(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("confidence", [0.95, 1 - 0.05 / 15])
 @pytest.mark.parametrize(
     ("n", "rates", "agreeing"),

@@ -117,6 +117,7 @@ def test_the_largest_excess_has_a_p_value():
     assert p < 1e-300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n1", "n0", "rate"), [(5000, 20, 0.995), (5000, 100, 0.999), (2000, 100, 0.995), (60, 60, 0.5)]
 )

@@ -149,6 +149,7 @@ def test_an_array_is_given_the_names_of_training() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_audit_takes_the_classes_from_the_labels(tmp_path: Path) -> None:
     fitted = xgboost.XGBClassifier(**XGB).fit(X, BINARY)
     booster = saved(fitted, tmp_path / "m.json")

@@ -475,6 +475,7 @@ def test_weights_are_written_from_where_they_are() -> None:
     assert sum(len(part) for part in parts[2:]) == 4 * 67
 
 
+@pytest.mark.slow
 def test_the_same_weights_are_the_same_bytes_in_another_process() -> None:
     program = """
 import hashlib, numpy as np, torch

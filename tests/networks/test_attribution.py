@@ -407,6 +407,7 @@ class TestRefusals:
             explained(traced, X, "lrp")
         np.testing.assert_allclose(explained(traced, X), explained(tanh, X), atol=1e-12)
 
+    @pytest.mark.slow
     def test_layers_that_torch_would_compile(self, tanh):
         compiled = nn.Sequential(tanh[:2], torch.compile(tanh[2:], backend="eager"))
         with pytest.raises(ModelError, match=r"layer '1' .* is compiled.* before torch.compile"):

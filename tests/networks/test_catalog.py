@@ -134,6 +134,7 @@ def test_a_sum_is_a_sum() -> None:
     assert Sum()(torch.tensor([1.0]), torch.tensor([2.5])).tolist() == [3.5]
 
 
+@pytest.mark.slow
 def test_without_torch_there_is_one_sentence() -> None:
     program = """
 import sys
@@ -162,6 +163,7 @@ print([entry.name for entry in entries("model")])
     assert second == "['booster', 'callable', 'scikit-learn', 'torch']"
 
 
+@pytest.mark.slow
 def test_a_model_without_torch_does_not_load_it() -> None:
     program = """
 import sys

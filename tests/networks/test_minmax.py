@@ -199,6 +199,7 @@ class Shown(nn.Module):
         return 8 * X
 
 
+@pytest.mark.slow
 def test_against_a_fixed_model_it_comes_to_the_best_gain() -> None:
     counts = torch.tensor([4, 2, 1, 1])
     members = torch.eye(4).repeat_interleave(counts, dim=0)

@@ -22,6 +22,7 @@ def test_the_published_numbers_of_parameters() -> None:
         assert count(MobileNetV2(10)) == 3_504_872 - 990 * 1281 == 2_236_682
 
 
+@pytest.mark.slow
 def test_the_side_is_halved_as_in_the_table() -> None:
     with torch.device("meta"):
         large = MobileNetV2(1000, form="imagenet")

@@ -68,6 +68,7 @@ def by_hand(module: nn.Module, X: Tensor, settings: Training, loop: PrivateTrain
 IMAGES = torch.randn(N, 1, 28, 28, generator=torch.Generator().manual_seed(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "arguments", "records"),
     [
@@ -97,6 +98,7 @@ def test_it_is_the_algorithm(
     torch.testing.assert_close(vector(fast), vector(slow), rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Shared, Scaled])
 def test_parts_of_a_batch_are_one_update(
     kind: type[nn.Module], monkeypatch: pytest.MonkeyPatch

@@ -79,6 +79,7 @@ def test_empty_units_are_removed_and_the_outputs_stay(name: str, seed: int) -> N
             assert layer.weight.shape[:2] == (layer.out_channels, layer.in_channels)
 
 
+@pytest.mark.slow
 def test_vgg_gets_smaller() -> None:
     module = thinned(VGG16(3), 0.5)
     slim = removed_channels(module)

@@ -101,6 +101,7 @@ def test_figure_1_stands_beside_the_law_of_large_samples(adults: Adults) -> None
     assert any(note.endswith(f"{ratio:#.3g} at n = 40.") for note in experiment.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", FIGURES)
 def test_the_same_seed_gives_the_same_numbers_and_picture(
     figure: Callable[[Setting], Experiment],

@@ -27,6 +27,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(farokhi_network, "SIZES_SWEPT", (N, 20))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_row_holds_what_the_outputs_of_the_models_tell(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

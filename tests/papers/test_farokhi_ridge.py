@@ -124,6 +124,7 @@ def test_the_law_of_large_samples_averages_to_the_number_of_parameters(adults: A
     assert some == pytest.approx(2 * large_sample_mean(adults, Case(45, 4)) * 45 / 30 * 0.375)
 
 
+@pytest.mark.slow
 def test_the_scale_says_who_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(farokhi_ridge.SIZES, "quick", Size(100, 60, 25))
     few, same, other = (Adults.load(Setting(seed=seed)) for seed in (0, 0, 1))

@@ -54,6 +54,7 @@ def check_picture(experiment: Experiment) -> None:
     assert as_svg(figure, "a").startswith("<?xml")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_figure_1_has_every_access_at_every_gap() -> None:
     experiment = attacks_by_overfitting(Setting(workers=1))
@@ -77,6 +78,7 @@ def test_figure_1_has_every_access_at_every_gap() -> None:
     assert [dict(one) for one in again.rows] == [dict(one) for one in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_figure_2_has_the_tree_and_the_controls() -> None:
     experiment = network_against_tree(Setting(workers=1))

@@ -68,6 +68,7 @@ def test_the_notes_compare_with_chance() -> None:
     assert "twenty, not as the paper says; without" in note
 
 
+@pytest.mark.slow
 def test_chance_exceeds_its_level_once_in_twenty_times() -> None:
     rng = np.random.default_rng(0)
     level = _chance(300, 200)

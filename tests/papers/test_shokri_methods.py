@@ -14,6 +14,7 @@ from leakscope.papers.shokri_targets import STAND_IN, Pool
 SMALL = replace(STAND_IN, members={"quick": 100, "full": 100}, epochs={"quick": 3, "full": 3})
 
 
+@pytest.mark.slow
 def test_figure_12_attacks_every_method_of_every_output(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = Pool(SMALL, SMALL.load(Setting()))
     monkeypatch.setattr(shokri_methods, "first_wide", lambda setting: (pool, ["Gone."]))

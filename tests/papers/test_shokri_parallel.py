@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pytest
 import torch
 
 from leakscope.papers.experiment import Setting
@@ -13,6 +14,7 @@ def squared(number: int) -> tuple[int, int]:
     return number * number, torch.get_num_threads()
 
 
+@pytest.mark.slow
 def test_results_keep_their_order_and_have_one_thread() -> None:
     tasks = [partial(squared, number) for number in range(5)]
     told: list[tuple[str, int, int]] = []

@@ -27,6 +27,7 @@ def test_no_copies_are_the_gradient_itself() -> None:
     assert Smoothing("logit", 0.5, 3).channel == SmoothGrad("logit", sigma=0.5, samples=3)
 
 
+@pytest.mark.slow
 def test_norms_attacks_and_fidelity_of_one_explanation(target: Target) -> None:
     plain, noisy = (smooth(target, kind) for kind in (
         Smoothing("logit", 0.0, 0), Smoothing("logit", 3.0, 1),
@@ -41,6 +42,7 @@ def test_norms_attacks_and_fidelity_of_one_explanation(target: Target) -> None:
     assert plain.sensitivity < noisy.sensitivity
 
 
+@pytest.mark.slow
 def test_figure_4_sweeps_noise_and_copies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shokri_smoothing, "first_wide", lambda setting: (POOL, ["Gone."]))
     monkeypatch.setattr(shokri_smoothing, "SIGMAS", {"quick": (0.2, 50.0)})

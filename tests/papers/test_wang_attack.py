@@ -34,6 +34,7 @@ def accuracy(shift: float) -> float:
     return float((called == membership).mean())
 
 
+@pytest.mark.slow
 def test_it_finds_members_by_the_true_label_and_nobody_where_nothing_is_to_be_found() -> None:
     assert accuracy(8.0) > 0.95
     # Guessing is right about half of 600; a tenth away from that is rarer than 1e-6.

@@ -96,6 +96,7 @@ def steps_of(run: Callable[[Setting], Any], setting: Setting) -> tuple[Any, list
     return run(replace(setting, progress=note)), steps
 
 
+@pytest.mark.slow
 def test_tables_and_figures_share_their_models(tmp_path: Path) -> None:
     setting = Setting(seeds=2, store=tmp_path, workers=1)
     first, steps = steps_of(lambda own: compared(POOL, ["prune"], own), setting)

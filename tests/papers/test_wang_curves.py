@@ -39,6 +39,7 @@ def seen(n: int, shift: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, Fold
     return probabilities, labels, membership, Folds.draw(np.arange(n), membership, 0)
 
 
+@pytest.mark.slow
 def test_an_attack_that_can_tell_learns_to_and_one_that_cannot_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -81,6 +82,7 @@ def test_rows_are_means_with_intervals_and_notes_follow_them() -> None:
     assert "the highest is that of none" in next(_notes("here", other, rows))
 
 
+@pytest.mark.slow
 def test_figure_2_has_a_column_for_each_defense(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

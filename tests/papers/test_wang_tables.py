@@ -59,6 +59,7 @@ def defenses(experiment: Experiment) -> list[str]:
     return [row["defense"] for row in experiment.rows]
 
 
+@pytest.mark.slow
 def test_table_1_has_pruning_and_minmax_beside_the_baselines(
     run: Callable[..., Experiment],
 ) -> None:
@@ -80,6 +81,7 @@ def test_table_1_has_pruning_and_minmax_beside_the_baselines(
     assert "mnist.npz is not in the data folder" in notes
 
 
+@pytest.mark.slow
 def test_table_2_has_differential_privacy(run: Callable[..., Experiment]) -> None:
     experiment = run(against_differential_privacy)
     assert defenses(experiment)[:4] == ["none", "dpsgd:6.28", PRUNED, "early-stop"]
@@ -96,6 +98,7 @@ def test_table_3_says_which_folder_is_missing(run: Callable[..., Experiment]) ->
     assert sum("imagenet is not in the data folder" in note for note in experiment.notes) == 2
 
 
+@pytest.mark.slow
 def test_table_5_and_6_train_only_what_is_new(run: Callable[..., Experiment]) -> None:
     steps: list[str] = []
     experiment = run(pruning_with_minmax, progress=lambda step, *_: steps.append(step))

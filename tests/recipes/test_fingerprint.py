@@ -138,6 +138,7 @@ def marks():
 """
 
 
+@pytest.mark.slow
 def test_every_process_says_the_same(own: Any) -> None:
     folder = Path(own.__file__).parent
     (folder / "mine_several.py").write_text(SEVERAL)
@@ -159,6 +160,7 @@ print(fingerprint(as_recipe(Mine())))
 """
 
 
+@pytest.mark.slow
 def test_a_class_of_a_script_is_known_by_the_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
@@ -168,6 +170,7 @@ def test_a_class_of_a_script_is_known_by_the_script(tmp_path: Path) -> None:
     assert in_another_process("script.py", 1, tmp_path) != first
 
 
+@pytest.mark.slow
 def test_a_class_typed_in_is_known_by_what_it_does(tmp_path: Path) -> None:
     typed = SCRIPT + SCRIPT.replace("pass", "depth = 3")
     first, second = in_another_process(typed, 1, tmp_path).split()

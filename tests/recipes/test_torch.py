@@ -329,6 +329,7 @@ def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch
         TorchRecipe("mlp", mlp)
 
 
+@pytest.mark.slow
 def test_the_names_of_recipes_are_known_without_torch() -> None:
     program = """
 import sys

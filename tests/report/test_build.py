@@ -199,6 +199,7 @@ class Frame(HTMLParser):
         self.tags.append((tag, dict(attrs)))
 
 
+@pytest.mark.slow
 def test_a_notebook_gets_the_page_in_a_frame_of_its_own(leak: dict[str, Any]) -> None:
     leak["target"]["model"] = '"><script>alert(1)</script>'
     report = Report(leak)

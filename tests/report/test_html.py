@@ -92,6 +92,7 @@ def test_hostile_text_is_shown_as_it_is(
     assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u202e]", html)
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_page_are_well_formed_and_share_no_name(mixed: dict[str, Any]) -> None:
     html = Report(mixed).to_html()
     figures = re.findall(r"<svg xmlns.*?</svg>", html, flags=re.DOTALL)
@@ -109,6 +110,7 @@ def test_the_figures_of_a_page_are_well_formed_and_share_no_name(mixed: dict[str
             assert name in names
 
 
+@pytest.mark.slow
 def test_the_same_report_gives_the_same_bytes(leak: dict[str, Any]) -> None:
     assert render(leak) == render(Report(leak).to_dict())
 
@@ -164,6 +166,7 @@ def test_a_reader_of_the_page_learns_what_the_report_holds(leak: dict[str, Any])
         assert piece in text, piece
 
 
+@pytest.mark.slow
 def test_each_level_says_what_it_means(make_report: Callable[[str], dict[str, Any]]) -> None:
     expected = {
         "leaks": "Chance does not explain it, even after allowing for the 6 attacks tried.",
@@ -234,6 +237,7 @@ def test_what_is_empty_or_unknown_is_said(leak: dict[str, Any]) -> None:
     assert "None" not in text.replace("None of the", "")
 
 
+@pytest.mark.slow
 def test_what_explanations_add_stands_after_the_attacks(
     leak: dict[str, Any], additions: list[dict[str, Any]]
 ) -> None:
@@ -254,6 +258,7 @@ def test_what_explanations_add_stands_after_the_attacks(
     assert len(re.findall("<svg xmlns", html)) == 6 + 2
 
 
+@pytest.mark.slow
 def test_what_was_brought_back_stands_after_the_attacks_with_sentences_and_pictures(
     leak: dict[str, Any], disclosures: list[dict[str, Any]]
 ) -> None:
@@ -296,6 +301,7 @@ def test_extractions_without_groups_have_a_table_and_no_more(
     assert "Whoever holds" not in page.text
 
 
+@pytest.mark.slow
 def test_members_shown_to_themselves_need_no_other_extraction(
     leak: dict[str, Any], disclosures: list[dict[str, Any]]
 ) -> None:

@@ -87,6 +87,7 @@ def test_labels_of_data_are_text_and_nothing_else(
         assert all(clean(text) in title(svg) for text in hostile_texts)
 
 
+@pytest.mark.slow
 def test_the_name_of_an_attack_is_text_and_nothing_else(
     leak: dict[str, Any], hostile_texts: tuple[str, ...]
 ) -> None:

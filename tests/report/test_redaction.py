@@ -211,6 +211,7 @@ def test_redacting_twice_changes_nothing_and_more_withholds_more(small: dict[str
     assert more["redacted"] == {"fewest": 85, "withheld": [{"group": "race", "values": 4}]}
 
 
+@pytest.mark.slow
 def test_the_page_and_the_terminal_say_that_they_are_redacted(
     small: dict[str, Any], table: RecordTable
 ) -> None:

@@ -126,6 +126,7 @@ def test_audits_can_be_chosen_or_left_out(inner: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow
 def test_workers_tell_what_they_audited(inner: pytest.Pytester) -> None:
     inner.makepyfile(test_models=FAILING)
     ran = inner.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "1")
@@ -155,6 +156,7 @@ def test_the_plugin_is_loaded_by_its_entry_point_and_can_be_left_out() -> None:
     assert hasattr(import_module(points["leakscope"]), "pytest_addoption")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_out", [False, True])
 def test_an_installed_plugin_is_found_and_left_out_by_its_name(tmp_path: Path, left_out) -> None:
     """A distribution of nothing but the entry point, beside the package."""

@@ -114,6 +114,7 @@ def test_an_error_while_workers_start_is_told() -> None:
         backends._deaf_to_interrupts(lambda: 1 // 0)
 
 
+@pytest.mark.slow
 def test_nobody_tells_of_what_an_interrupted_process_left_behind() -> None:
     code = (
         "from multiprocessing import resource_tracker; from leakscope.trials import backends; "
@@ -131,6 +132,7 @@ def grown(_: int) -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_workers_may_grow(tmp_path: Path) -> None:
     with opened(tmp_path, workers=2) as (pool, _):
         workers = pool(delayed(grown)(task) for task in range(4))

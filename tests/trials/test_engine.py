@@ -501,6 +501,7 @@ def test_a_recipe_that_raises(
     assert bytes_of(store) == bytes_of(tmp_path / "undisturbed")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:A worker was killed, most likely")  # as long as they get on
 def test_a_worker_that_is_killed(tmp_path: Path, bytes_of: BytesOf) -> None:
     store, forbidden = tmp_path / "store", tmp_path / "forbidden"
@@ -516,6 +517,7 @@ def test_a_worker_that_is_killed(tmp_path: Path, bytes_of: BytesOf) -> None:
     assert bytes_of(store) == bytes_of(tmp_path / "undisturbed")
 
 
+@pytest.mark.slow
 def test_others_go_on_where_a_worker_is_killed_once(tmp_path: Path, bytes_of: BytesOf) -> None:
     store, forbidden = tmp_path / "store", tmp_path / "forbidden"
     recipe = Toy(forbidden=forbidden)

@@ -102,6 +102,7 @@ def test_sets_come_back(kind: Any) -> None:
     assert [type(one) for one in again] == [kind, kind, kind, tuple]
 
 
+@pytest.mark.slow
 def test_the_order_of_a_set_does_not_matter_in_any_process(environment: dict[str, str]) -> None:
     code = (
         "from leakscope.trials.packing import pack;"

@@ -127,6 +127,7 @@ def limited(code: str, environment: dict[str, str]) -> None:
     subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
 def test_three_hundred_models_need_no_three_hundred_open_files(
     tmp_path: Path, environment: dict[str, str]
@@ -147,6 +148,7 @@ for part in (stack[:, 1:3], stack[:], stack[np.arange(300), 1:3], stack[np.arang
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limits")
 def test_a_thousand_models_of_a_hundred_thousand_records_need_not_fit_in_memory(
     tmp_path: Path, environment: dict[str, str]
