@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, LeakscopeError, MissingDataError, UntrustedFileError
-from leakscope.records.unpacking import most_unpacked
+from leakscope.records.unpacking import array_size, most_unpacked, npy_header
 
 # More than any data set here unpacks to (Texas-100 as 64-bit numbers takes 3.1 GiB), and little
 # enough that a small file made to unpack to a huge one is refused before it fills the memory.
@@ -174,7 +174,7 @@ def _declared_size(archive: zipfile.ZipFile, path: Path, name: str) -> int:
         raise InputError(f"The file {path} has no array {name!r}; it has: {have}")
     member = archive.getinfo(f"{name}.npy")
     with archive.open(member) as stream:
-        shape, dtype = _npy_header(stream)
+        shape, dtype = npy_header(stream)
     if dtype.hasobject:
         raise UntrustedFileError(
             f"The array {name!r} of {path} holds pickled objects, which could run code when "
@@ -185,23 +185,13 @@ def _declared_size(archive: zipfile.ZipFile, path: Path, name: str) -> int:
             f"The array {name!r} of {path} says it holds {dtype!s:.60} of shape "
             f"{shape!s:.60}; save it as numbers or text"
         )
-    size = math.prod(shape) * dtype.itemsize
+    size = array_size(shape, dtype)
     if size > member.file_size:
         raise InputError(
             f"The array {name!r} of {path} says it has {size} bytes where there are "
             f"{member.file_size}; get the file again"
         )
     return max(size, member.file_size)
-
-
-def _npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    version = np.lib.format.read_magic(stream)
-    shape, _, dtype = readers[version](stream)
-    return shape, dtype
 
 
 def _read_member(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:

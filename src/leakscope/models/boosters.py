@@ -27,6 +27,9 @@ from leakscope.models.answers import (
 )
 from leakscope.models.categories import Categories, categories_of
 from leakscope.models.sklearn import matching_columns
+from leakscope.models.sound_lightgbm import refuse_unsound_lightgbm
+from leakscope.models.sound_trees import Unsound
+from leakscope.models.sound_xgboost import refuse_unsound_xgboost
 from leakscope.probabilities import log_loss
 from leakscope.protocols import Ability, Floats, Labels, Task
 from leakscope.records.checks import as_floats, holds_numbers
@@ -279,12 +282,18 @@ def read_booster(path: Path, library: str) -> Any:
         ) from None
     try:
         # From its bytes, XGBoost tells by itself how it is written, whatever the file's name.
-        content = bytearray(path.read_bytes()) if library == "xgboost" else str(path)
-        return made_by.Booster(model_file=content)
+        content = path.read_bytes()
+        if library == "xgboost":
+            refuse_unsound_xgboost(content)
+            return made_by.Booster(model_file=bytearray(content))
+        text = content.decode()
+        refuse_unsound_lightgbm(text)
+        return made_by.Booster(model_str=text)
     except Exception as error:
+        why = f"the model {error}" if isinstance(error, Unsound) else _plainly(error)
         raise InputError(
-            f"The model file {str(path)!r} cannot be read by {name} ({_plainly(error)}); save it "
-            "again with save_model"
+            f"The model file {str(path)!r} cannot be read by {name} ({why}); save it again with "
+            "save_model"
         ) from error
 
 

@@ -2,9 +2,9 @@
 
 A pickle (and joblib's files are pickles) runs whatever code it holds when it is loaded, so it is
 refused unless the user says that they trust it. skops files name the types they hold, and load
-only when all of them are known. Weights of torch networks are numbers by name: see torch_files.py;
-files of XGBoost and LightGBM are trees: see boosters.py. What a file is, its first bytes tell, and
-not its name.
+only when all of them are known: see skops_files.py. Weights of torch networks are numbers by name:
+see torch_files.py; files of XGBoost and LightGBM are trees: see boosters.py. What a file is, its
+first bytes tell, and not its name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from leakscope.errors import InputError, LeakscopeError, UntrustedFileError
 from leakscope.models.answers import first_line
 from leakscope.models.boosters import START, kind_of_booster, read_booster
-from leakscope.records import unpacking
-from leakscope.records.checks import listed
+from leakscope.models.skops_files import read_skops, refuse_bomb
 
 if TYPE_CHECKING:
     from leakscope.models.torch_files import Network, Weights
@@ -29,39 +28,6 @@ _LOG = logging.getLogger(__name__)
 COMPACT = b"LSPARSE"
 OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 LENGTH = 8  # bytes of the length of a safetensors header, which is JSON
-
-
-# Classes of scikit-learn, XGBoost and LightGBM that skops leaves to its user to trust. They hold
-# arrays and numbers, and loading them calls nothing but themselves; without them no tree, no forest
-# and no nearest neighbours would load.
-HOLD_NUMBERS = frozenset(
-    {
-        "collections.OrderedDict",
-        "lightgbm.basic.Booster",
-        "lightgbm.sklearn.LGBMClassifier",
-        "lightgbm.sklearn.LGBMRegressor",
-        "numpy.dtype",
-        "sklearn._loss.loss.HalfTweedieLossIdentity",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._ball_tree.BallTree",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-        "xgboost.core.Booster",
-        "xgboost.sklearn.XGBClassifier",
-        "xgboost.sklearn.XGBRFClassifier",
-        "xgboost.sklearn.XGBRFRegressor",
-        "xgboost.sklearn.XGBRegressor",
-    }
-)
 
 
 def load_model(
@@ -134,36 +100,15 @@ def _kind(path: Path) -> str:
 
 
 def _load_skops(path: Path, trust: bool) -> Any:
-    from skops.io import get_untrusted_types, load
-
-    _refuse_bomb(path)
-    held = get_untrusted_types(file=path)
-    unknown = [one for one in held if one not in HOLD_NUMBERS]
-    if unknown and not trust:
-        raise UntrustedFileError(
-            f"The model file {str(path)!r} holds types that are not known to be safe: "
-            f"{listed(unknown)}; pass --trust-pickle (trust_pickle=True), which trusts any file, "
-            "if you made it yourself"
-        )
-    return load(path, trusted=held)
-
-
-def _refuse_bomb(path: Path) -> None:
-    """Refuse a zip archive, as skops's and torch's files are, that would fill the memory."""
-    with zipfile.ZipFile(path) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-    if unpacked > unpacking.most_unpacked(path.stat().st_size):
-        raise UntrustedFileError(
-            f"The model file {str(path)!r} would unpack to {unpacked / 2**30:.1f} GiB, more than "
-            f"{unpacking.SWELLS} times its size; save the model again"
-        )
+    return read_skops(path, trust)
 
 
 def _load_torch(path: Path, trust: bool) -> Any:
     from leakscope.models.torch_files import read_torch
 
     if zipfile.is_zipfile(path):
-        _refuse_bomb(path)
+        with zipfile.ZipFile(path) as archive:
+            refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
     return read_torch(path, trust)
 
 

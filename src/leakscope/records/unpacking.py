@@ -6,6 +6,11 @@ bomb shrinks to a thousandth.
 
 from __future__ import annotations
 
+import math
+from typing import IO, Any
+
+import numpy as np
+
 # Up to this size a file may shrink as well as it can: it fits the memory of any machine.
 LARGE = 2**30
 # Beyond, this often its own size is the most that is unpacked.
@@ -15,3 +20,19 @@ SWELLS = 100
 def most_unpacked(packed: int) -> int:
     """How many bytes may come out of a file of so many."""
     return max(LARGE, SWELLS * packed)
+
+
+def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """What an array of numpy's format says of itself, before any of it is read."""
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    version = np.lib.format.read_magic(stream)
+    shape, _, dtype = readers[version](stream)
+    return shape, dtype
+
+
+def array_size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """How many bytes such an array has."""
+    return math.prod(shape) * dtype.itemsize
