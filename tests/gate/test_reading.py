@@ -69,6 +69,18 @@ def test_a_number_that_is_missing_is_not_a_number() -> None:
         (("target", "members"), "many"),
         (("verdict",), []),
         (("disclosures", 0), {}),
+        (("disclosures", 0, "recovered"), -1),
+        (("outcomes", 0, "advantage", "low"), -9e9),
+        (("outcomes", 0, "advantage", "high"), 1.1),
+        (("outcomes", 0, "auc", "value"), -0.1),
+        (("outcomes", 0, "auc"), {"value": 0.5, "low": 0.6, "high": 0.4}),
+        (("outcomes", 0, "rates", "members"), -3),
+        (("outcomes", 0, "rates", "tpr"), 2),
+        (("outcomes", 0, "p_value"), -1),
+        (("outcomes", 0, "tpr_at_fpr", 0, "high"), 7),
+        (("target", "members"), -5),
+        (("target", "members"), 10**400),
+        (("target", "nonmembers"), 0.5),
     ],
 )
 def test_what_does_not_follow_the_schema_is_one_sentence(place, value, tmp_path) -> None:
@@ -83,6 +95,21 @@ def test_what_does_not_follow_the_schema_is_one_sentence(place, value, tmp_path)
         read_report(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('"limit": NaN', "NaN is no number of JSON"),
+        ('"limit": -Infinity', "-Infinity is no number of JSON"),
+        ('"limit": 0.1, "limit": 0.9', "it has 'limit' twice"),
+    ],
+)
+def test_what_is_no_json_is_one_sentence(text: str, why: str, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(report_of(AUDIT).to_json().replace('"limit": 0.1', text), "utf-8")
+    with pytest.raises(InputError, match=rf"is not JSON \({why}\); give a report\.json"):
+        read_report(path)
 
 
 def test_something_else_is_refused() -> None:

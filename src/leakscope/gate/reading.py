@@ -16,6 +16,8 @@ from leakscope.report import Report
 from leakscope.report.reading import by_its_schema
 
 INVALID = "invalid"
+MOST = 2**53  # records; beyond, a float does not hold every whole number
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def read_report(report: Report | str | Path) -> Audited:
 
 def _audited(data: Mapping[str, Any], name: str) -> Audited:
     target, verdict = data["target"], data["verdict"]
-    sides = (int(target["members"]), int(target["nonmembers"]))
+    sides = (_count(target["members"]), _count(target["nonmembers"]))
     units = target["units"]
     return Audited(
         name=name,
@@ -92,13 +94,13 @@ def _audited(data: Mapping[str, Any], name: str) -> Audited:
         task=str(target["task"]),
         dataset=target["dataset"],
         sides=sides,
-        persons=sides if units is None else (int(units["members"]), int(units["nonmembers"])),
+        persons=sides if units is None else (_count(units["members"]), _count(units["nonmembers"])),
         level=str(verdict["level"]),
-        limit=_number(verdict["limit"]),
+        limit=_number(verdict["limit"], 0.0, 1.0),
         reason=str(verdict["reason"]),
         attacks=tuple(_attacked(one) for one in data["outcomes"]),
         recovered=tuple(
-            (str(one["extraction"]), int(one["recovered"])) for one in data["disclosures"]
+            (str(one["extraction"]), _count(one["recovered"])) for one in data["disclosures"]
         ),
         not_run={str(one["attack"]): str(one["reason"]) for one in data["not_run"]},
     )
@@ -107,34 +109,54 @@ def _audited(data: Mapping[str, Any], name: str) -> Audited:
 def _attacked(outcome: Mapping[str, Any]) -> Attacked:
     return Attacked(
         attack=str(outcome["attack"]),
-        auc=_interval(outcome["auc"]),
-        advantage=_interval(outcome["advantage"]),
+        auc=_interval(outcome["auc"], 0.0),
+        advantage=_interval(outcome["advantage"], -1.0),
         rates=Rates(
-            *(_number(outcome["rates"][key]) for key in ("tpr", "fpr", "members", "nonmembers"))
+            *(_share(outcome["rates"][key]) for key in ("tpr", "fpr")),
+            *(_number(outcome["rates"][key], 0.0, MOST) for key in ("members", "nonmembers")),
         ),
         tpr_at_fpr=tuple(_rate(one) for one in outcome["tpr_at_fpr"]),
         curve=tuple(
-            zip(*(map(_number, outcome["curve"][key]) for key in ("fpr", "tpr")), strict=True)
+            zip(*(map(_share, outcome["curve"][key]) for key in ("fpr", "tpr")), strict=True)
         ),
-        models=int(outcome["models"]),
-        p_value=_number(outcome["p_value"]),
-        adjusted_p=_number(outcome["adjusted_p"]),
+        models=_count(outcome["models"]),
+        p_value=_share(outcome["p_value"]),
+        adjusted_p=_share(outcome["adjusted_p"]),
     )
 
 
 def _rate(entry: Mapping[str, Any]) -> Rate:
-    fpr, value, low, high = (_number(entry[key]) for key in ("fpr", "value", "low", "high"))
-    return Rate(fpr, value, low, high, entry["resolved"] is True)
+    return Rate(_share(entry["fpr"]), *_ends(entry, 0.0), entry["resolved"] is True)
 
 
-def _interval(figure: Mapping[str, Any]) -> Interval:
-    return Interval(*(_number(figure[key]) for key in ("value", "low", "high")))
+def _interval(figure: Mapping[str, Any], least: float) -> Interval:
+    return Interval(*_ends(figure, least))
 
 
-def _number(value: Any) -> float:
-    """A number of JSON, NaN for null; a text or a boolean in its place is refused."""
+def _ends(figure: Mapping[str, Any], least: float) -> tuple[float, float, float]:
+    """A value and the ends of its interval, all from least to 1."""
+    value, low, high = (_number(figure[key], least, 1.0) for key in ("value", "low", "high"))
+    if low > high:
+        raise ValueError(f"an interval goes from {low:g} to {high:g}")
+    return value, low, high
+
+
+def _share(value: Any) -> float:
+    return _number(value, 0.0, 1.0)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value <= MOST:
+        raise ValueError(f"{value!r:.40} is no number of records")
+    return int(value)
+
+
+def _number(value: Any, least: float, most: float) -> float:
+    """A number of JSON within these bounds, NaN for null; a text or a boolean is refused."""
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r} is no number")
+    if not least - ROUNDING <= value <= most + ROUNDING:
+        raise ValueError(f"{value!r:.40} is not between {least:g} and {most:g}")
     return float(value)
