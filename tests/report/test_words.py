@@ -81,3 +81,12 @@ def test_what_was_not_run_for_one_reason_stands_in_one_line() -> None:
     ]
     assert words.by_reason(not_run) == [("a, c", "No shadow models."), ("b", "Not asked for.")]
     assert words.by_reason([]) == []
+
+
+def test_no_line_can_be_taken_for_a_command_of_github() -> None:
+    shown = words.clean("::error::gone\n  ::stop-commands::x and a::b")
+    assert "::" not in shown
+    assert (
+        shown.replace("\N{ZERO WIDTH SPACE}", "") == "::error::gone\n  ::stop-commands::x and a::b"
+    )
+    assert words.clean("12::30, : :, ::") == "12::30, : :, ::"

@@ -28,9 +28,18 @@ _UNPRINTABLE = re.compile(
 )
 
 
+# At the beginning of a line of its log, GitHub takes ::error:: and the like for a command. Lines
+# are broken where they are full, so such a word may come to begin one.
+_COMMAND = re.compile(r"::(?=[a-z])", re.IGNORECASE)
+
+
 def clean(text: object) -> str:
-    """The text of anything, fit to be shown: each unprintable character becomes �."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
+    """The text of anything, fit to be shown: each unprintable character becomes �.
+
+    Two colons before a word get a space without width between them.
+    """
+    shown = _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
+    return _COMMAND.sub(":\N{ZERO WIDTH SPACE}:", shown)
 
 
 def shorten(text: object, width: int) -> str:
