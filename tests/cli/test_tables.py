@@ -170,3 +170,36 @@ def test_a_packed_table_that_swells_is_refused(
     (tmp_path / name).write_bytes(pack(b"a,b\n" + b"1,2\n" * 2**20))
     with pytest.raises(InputError, match="which no honest file of"):
         read_table(tmp_path / name)
+
+
+def test_too_many_columns_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n1,2,3\n")
+    assert read_table(path).shape == (1, 3)
+    monkeypatch.setattr(tables, "MOST_COLUMNS", 2)
+    with pytest.raises(InputError, match="has 3 columns, and 2 are the most that are read"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("row", "fits"),
+    [
+        ('"1,1",2', True),
+        ('"1\n,1\n",2', True),
+        ('"1"",1",2', True),
+        ("\n\n1,2", True),
+        ("1", True),
+        ("1,2,3", False),
+        ('"1",2,', False),
+        ("," * 300_000, False),
+    ],
+    ids=lambda row: str(row)[:12],
+)
+def test_the_first_row_is_counted_before_it_is_read(row: str, fits: bool, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,b\n{row}\n3,4\n")
+    if fits:
+        assert read_table(path)["a"].iloc[-1] == (3 if row[:1] in "1\n" else "3")
+        return
+    with pytest.raises(InputError, match=r"\(a row has more cells than the header\)"):
+        read_table(path)

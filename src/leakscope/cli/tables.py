@@ -18,6 +18,11 @@ from leakscope.errors import InputError
 CELLS = 2_000_000
 # Characters in a line of names; more is no table.
 LONGEST_HEADER = 2**24
+# Columns of a table: each takes its time to be looked at, and a small file can name millions.
+MOST_COLUMNS = 100_000
+PIECE = 2**16
+
+LONG_ROW = "a row has more cells than the header"
 
 # What stands between cells where it is not a comma.
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -52,7 +57,7 @@ def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
     except (csv.Error, ValueError, pd.errors.ParserWarning) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         if isinstance(error, pd.errors.ParserWarning):
-            reason = "a row has more cells than the header"
+            reason = LONG_ROW
         raise InputError(
             f"The file {str(path)!r} is not a table of comma-separated values ({reason}); "
             "give a CSV file with a header"
@@ -100,7 +105,15 @@ def _check_header(path: Path) -> int:
     ):
         pieces = iter(lambda: _short_line(lines, path), "")
         header = next((row for row in csv.reader(pieces) if row), [])
-    _check_separator(header, path)
+        _check_separator(header, path)
+        # pandas takes what is beyond the header for an index, a column at a time.
+        if _cells(lines, len(header)) > len(header) > 0:
+            raise csv.Error(LONG_ROW)
+    if len(header) > MOST_COLUMNS:
+        raise InputError(
+            f"The file {str(path)!r} has {len(header):,} columns, and {MOST_COLUMNS:,} are the "
+            "most that are read; choose some of them"
+        )
     if "" in header:
         raise InputError(
             f"Column {header.index('')} (counting from 0) of {str(path)!r} has no name; name it, "
@@ -134,3 +147,16 @@ def _short_line(lines: TextIOWrapper, path: Path) -> str:
             "CSV file with a header"
         )
     return line
+
+
+def _cells(lines: TextIOWrapper, most: int) -> int:
+    """How many cells the next row has; beyond most, they are not counted to the end."""
+    cells, quoted = 1, False
+    for piece in iter(lambda: lines.readline(PIECE), ""):
+        for place, part in enumerate(piece.split('"')):
+            quoted ^= place > 0
+            cells += 0 if quoted else part.count(",")
+        ended = piece.endswith(("\n", "\r")) and not quoted
+        if cells > most or (ended and piece.strip()):
+            break
+    return cells
