@@ -16,7 +16,6 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 from urllib.request import (
     HTTPRedirectHandler,
-    HTTPSHandler,
     OpenerDirector,
     ProxyHandler,
     Request,
@@ -25,6 +24,7 @@ from urllib.request import (
 
 from leakscope.errors import InputError, ModelError
 from leakscope.models.pacing import Clock, asked_to_wait, backoff
+from leakscope.models.timely import TimelyHTTP, TimelyHTTPS
 
 PART = 65_536  # bytes read at once
 LONGEST_SAYING = 200  # characters of what a service says of an error
@@ -256,9 +256,10 @@ class _StayHere(HTTPRedirectHandler):
 
 
 def _opener_for(url: str) -> OpenerDirector:
-    handlers: list[Any] = [_StayHere()]
-    if urlsplit(url).scheme == "https":
-        handlers.append(HTTPSHandler(context=ssl.create_default_context()))
+    secure = urlsplit(url).scheme == "https"
+    # The default context takes its time to read certificates.
+    speaking = TimelyHTTPS(ssl.create_default_context()) if secure else TimelyHTTP()
+    handlers: list[Any] = [_StayHere(), speaking]
     if urlsplit(url).hostname in LOOPBACK:
         handlers.append(ProxyHandler({}))  # a proxy would look for it on its own machine
     return build_opener(*handlers)
