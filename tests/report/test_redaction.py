@@ -140,11 +140,21 @@ def test_scores_and_steps_of_few_records_go_and_figures_stay(leak: dict[str, Any
         assert len(points) < len(old["curve"]["fpr"])
         steps = [
             (b[0] - a[0]) * leak["target"]["nonmembers"] + (b[1] - a[1]) * leak["target"]["members"]
-            for a, b in pairwise(points[:-1])
+            for a, b in pairwise(points)
         ]
         assert min(steps) >= FEWEST
     for key in ("verdict", "cost", "seed", "created"):
         assert found[key] == leak[key]
+
+
+def test_the_last_step_of_a_curve_is_no_smaller_than_others(leak: dict[str, Any]) -> None:
+    leak["target"]["members"] = leak["target"]["nonmembers"] = 100
+    rates = [0.0, 0.2, 0.4, 0.96, 1.0]  # the last step is of four members and four others
+    leak["outcomes"][0]["curve"] = {"fpr": rates, "tpr": [*rates]}
+    assert redact(leak)["outcomes"][0]["curve"]["fpr"] == [0.0, 0.2, 0.4, 1.0]
+    leak["target"]["members"] = 2
+    leak["target"]["nonmembers"] = 3
+    assert redact(leak)["outcomes"][0]["curve"]["fpr"] == [0.0, 1.0]
 
 
 def test_values_places_and_paths_go_from_what_is_said(leak: dict[str, Any]) -> None:

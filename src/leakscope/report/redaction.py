@@ -125,11 +125,17 @@ def _hide_scores(outcome: dict[str, Any], target: Json, fewest: int) -> None:
     outcome["histogram"] = {"edges": [], "members": [], "nonmembers": []}
     curve = outcome["curve"]
     points = list(zip(curve["fpr"], curve["tpr"], strict=True))
+
+    def large(start: tuple[float, float], end: tuple[float, float]) -> bool:
+        others, own = (end[0] - start[0]), (end[1] - start[1])
+        return bool(others * target["nonmembers"] + own * target["members"] >= fewest)
+
     kept = points[:1]
-    for fpr, tpr in points[1:-1]:
-        others, own = (fpr - kept[-1][0]), (tpr - kept[-1][1])
-        if others * target["nonmembers"] + own * target["members"] >= fewest:
-            kept.append((fpr, tpr))
+    for point in points[1:-1]:
+        if large(kept[-1], point):
+            kept.append(point)
+    while len(kept) > 1 and not large(kept[-1], points[-1]):  # the last step is one as well
+        kept.pop()
     kept += points[1:][-1:]
     curve["fpr"], curve["tpr"] = [x for x, _ in kept], [y for _, y in kept]
 
