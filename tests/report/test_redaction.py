@@ -97,6 +97,7 @@ def _minimal(found: list[dict[str, Any]]) -> dict[str, Any]:
         "threshold": {"value": 1.0, "source": ""},
         "histogram": {},
         "curve": {"fpr": [], "tpr": []},
+        "rates": {"members": 100, "nonmembers": 100},
         "groups": found,
     }
     return {
@@ -139,7 +140,7 @@ def test_scores_and_steps_of_few_records_go_and_figures_stay(leak: dict[str, Any
         assert [points[0], points[-1]] == ends
         assert len(points) < len(old["curve"]["fpr"])
         steps = [
-            (b[0] - a[0]) * leak["target"]["nonmembers"] + (b[1] - a[1]) * leak["target"]["members"]
+            (b[0] - a[0]) * old["rates"]["nonmembers"] + (b[1] - a[1]) * old["rates"]["members"]
             for a, b in pairwise(points)
         ]
         assert min(steps) >= FEWEST
@@ -148,12 +149,15 @@ def test_scores_and_steps_of_few_records_go_and_figures_stay(leak: dict[str, Any
 
 
 def test_the_last_step_of_a_curve_is_no_smaller_than_others(leak: dict[str, Any]) -> None:
-    leak["target"]["members"] = leak["target"]["nonmembers"] = 100
+    leak["target"] |= {"members": 100, "nonmembers": 100}
+    leak["outcomes"][0]["rates"] |= {"members": 100, "nonmembers": 100}
     rates = [0.0, 0.2, 0.4, 0.96, 1.0]  # the last step is of four members and four others
     leak["outcomes"][0]["curve"] = {"fpr": rates, "tpr": [*rates]}
     assert redact(leak)["outcomes"][0]["curve"]["fpr"] == [0.0, 0.2, 0.4, 1.0]
-    leak["target"]["members"] = 2
-    leak["target"]["nonmembers"] = 3
+    # What counts are the records that the attack was judged on, where those are fewer.
+    leak["outcomes"][0]["rates"] |= {"members": 20, "nonmembers": 20}
+    assert redact(leak)["outcomes"][0]["curve"]["fpr"] == [0.0, 0.4, 1.0]
+    leak["target"] |= {"members": 2, "nonmembers": 3}
     assert redact(leak)["outcomes"][0]["curve"]["fpr"] == [0.0, 1.0]
 
 

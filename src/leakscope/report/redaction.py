@@ -126,9 +126,14 @@ def _hide_scores(outcome: dict[str, Any], target: Json, fewest: int) -> None:
     curve = outcome["curve"]
     points = list(zip(curve["fpr"], curve["tpr"], strict=True))
 
+    # An attack that learns its threshold on some of the records is judged on the others.
+    own, others = (
+        min(target[side], outcome["rates"][side] or target[side])
+        for side in ("members", "nonmembers")
+    )
+
     def large(start: tuple[float, float], end: tuple[float, float]) -> bool:
-        others, own = (end[0] - start[0]), (end[1] - start[1])
-        return bool(others * target["nonmembers"] + own * target["members"] >= fewest)
+        return bool((end[0] - start[0]) * others + (end[1] - start[1]) * own >= fewest)
 
     kept = points[:1]
     for point in points[1:-1]:
