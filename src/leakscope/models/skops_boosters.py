@@ -1,7 +1,8 @@
 """Boosters of XGBoost and LightGBM in skops files, looked at before their libraries read them.
 
 A Booster in a skops file is a dict, whose "handle" (XGBoost) or "_handle" (LightGBM) is the model
-as its library writes it, and goes to compiled code as the file is loaded.
+as its library writes it, and goes to compiled code as the file is loaded. That no part of the file
+stands for another was looked at before, in skops_files.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ def refuse_unsound_boosters(archive: zipfile.ZipFile, nodes: list[dict[str, Any]
         return
     if any(node.get("content", {}).get("__loader__") != "DictNode" for node in boosters):
         raise Unsound("has no state")
-    _refuse_aliases(nodes)
     for node in nodes:
         if node["__loader__"] == "BytearrayNode":
             refuse_unsound_xgboost(archive.read(node["file"]))
@@ -43,14 +43,3 @@ def _refuse_handle(handle: dict[str, Any] | None) -> None:
         refuse_unsound_lightgbm(held)
     elif held is not None:
         raise Unsound("has a state of another type")
-
-
-def _refuse_aliases(nodes: list[dict[str, Any]]) -> None:
-    """Refuse different parts under one id, of which skops takes the first for all."""
-    known: dict[Any, Any] = {}
-    for node in nodes:
-        text = node.get("content") if node["__loader__"] == "JsonNode" else None
-        sort = (node["__loader__"], node["__module__"], node["__class__"], text)
-        name = node.get("__id__")
-        if node["__loader__"] == "CachedNode" or (name and known.setdefault(name, sort) != sort):
-            raise Unsound("has two parts under one name")

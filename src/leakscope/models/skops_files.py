@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,9 @@ def read_skops(path: Path, trust: bool) -> Any:
 
     with zipfile.ZipFile(path) as archive:
         refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
-        nodes = [*_nodes(_schema(path, archive))]
+        nodes, weights = _parts(_schema(path, archive))
         refuse_bomb(path, _unpacked(archive, path, nodes))
+    _refuse_stand_ins(path, nodes, weights)
     held = get_untrusted_types(file=path)
     if trust:
         return load(path, trusted=held)
@@ -105,17 +106,41 @@ def _schema(path: Path, archive: zipfile.ZipFile) -> Any:
     return json.loads(archive.read(SCHEMA))
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every part of a schema that skops may put together."""
-    left = [schema]
+def _parts(schema: Any) -> tuple[list[dict[str, Any]], list[int]]:
+    """Every part of a schema that skops may put together, and of how many such each is made."""
+    found, left = [], [schema]
     while left:
         one = left.pop()
-        if isinstance(one, dict):
-            if "__loader__" in one:
-                yield one
-            left.extend(one.values())
-        elif isinstance(one, list):
-            left.extend(one)
+        found.append(one)
+        left.extend(part for part in _inside(one) if isinstance(part, (dict, list)))
+    weights: dict[int, int] = {}
+    for one in reversed(found):  # what is inside comes after what it is in
+        own = isinstance(one, dict) and "__loader__" in one
+        weights[id(one)] = own + sum(weights.get(id(part), 0) for part in _inside(one))
+    nodes = [one for one in found if isinstance(one, dict) and "__loader__" in one]
+    return nodes, [weights[id(node)] for node in nodes]
+
+
+def _inside(one: Any) -> Iterable[Any]:
+    return one.values() if isinstance(one, dict) else one
+
+
+def _refuse_stand_ins(path: Path, nodes: list[dict[str, Any]], weights: list[int]) -> None:
+    """Refuse a part that stands for another: skops takes the first with an id for all of them.
+
+    What looks harmless would be something else; and parts made of two others that are one, sixty
+    times over, would be looked through for centuries.
+    """
+    known: dict[Any, Any] = {}
+    for node, weight in zip(nodes, weights, strict=True):
+        loader, name = node["__loader__"], node.get("__id__")
+        text = node.get("content") if loader == "JsonNode" else None
+        sort = (loader, node.get("__module__"), node.get("__class__"), weight, text)
+        if loader == "CachedNode" or (name and known.setdefault(name, sort) != sort):
+            raise UntrustedFileError(
+                f"The model file {str(path)!r} has a part that stands for another, as skops writes "
+                "none; save the model again"
+            )
 
 
 def _unpacked(archive: zipfile.ZipFile, path: Path, nodes: list[dict[str, Any]]) -> int:
