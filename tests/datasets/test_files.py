@@ -333,3 +333,18 @@ def test_a_reader_s_first_line_is_the_reason(tmp_path: Path) -> None:
         files.reading(Path("a")),
     ):
         raise EOFError
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [b"(-3,)"[:4], b"(3,)[", b"((((", b"'''x", b"\\\n  1"],
+    ids=["open", "index", "deep", "text", "indent"],
+)
+def test_a_header_that_python_stumbles_over_is_one_sentence(shape: bytes, tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    np.save(stream, np.zeros(3))
+    path = tmp_path / "x.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.npy", stream.getvalue().replace(b"(3,)", shape))
+    with pytest.raises(InputError, match=r"x\.npz cannot be read \(.*\); check it"):
+        files.read_npz(path, "a")

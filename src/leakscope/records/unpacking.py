@@ -23,13 +23,21 @@ def most_unpacked(packed: int) -> int:
 
 
 def npy_header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """What an array of numpy's format says of itself, before any of it is read."""
+    """What an array of numpy's format says of itself, before any of it is read.
+
+    A ValueError says that it says nothing.
+    """
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     version = np.lib.format.read_magic(stream)
-    shape, _, dtype = readers[version](stream)
+    try:
+        shape, _, dtype = readers[version](stream)
+    except ValueError:
+        raise
+    except Exception as error:  # numpy reads it as Python, which stumbles in ways of its own
+        raise ValueError(f"its header is none: {type(error).__name__}") from error
     return shape, dtype
 
 
