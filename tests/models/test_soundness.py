@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import skops.io
+from lightgbm import LGBMClassifier
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -161,6 +162,8 @@ DAMAGES: dict[str, tuple[str, Callable[[Any], None], str]] = {
     "more vectors": ("vectors", attribute("_n_support", lambda n: n + 9), "of other classes"),
     "no constants": ("regression", attribute("_intercept_", lambda one: one[:0]), "decides betw"),
     "a kernel beyond": ("vectors", attribute("kernel", lambda _: "precomputed"), "asks about col"),
+    "many threads": ("forest", attribute("n_jobs", lambda _: 100_000), "asks for 100000 threads"),
+    "no such threads": ("box", attribute("n_jobs", lambda _: "all"), "lacks what its type has"),
     "its own method": ("tree", attribute("_validate_X_predict", lambda _: np.add), "its own '_v"),
 }  # fmt: skip
 
@@ -184,4 +187,14 @@ def test_a_tree_by_itself_is_refused(tmp_path: Path) -> None:
     pipeline.steps[1] = ("tree", tree)
     skops.io.dump(pipeline, tmp_path / "model.skops")
     with pytest.raises(UntrustedFileError, match="holds a Tree that belongs to no model"):
+        load_model(tmp_path / "model.skops")
+
+
+def test_threads_under_another_name(tmp_path: Path) -> None:
+    model = LGBMClassifier(n_estimators=2, n_jobs=1, verbose=-1).fit(X, Y)
+    skops.io.dump(model, tmp_path / "model.skops")
+    np.testing.assert_allclose(asked(load_model(tmp_path / "model.skops")), asked(model))
+    model.set_params(num_threads=100_000)
+    skops.io.dump(model, tmp_path / "model.skops")
+    with pytest.raises(UntrustedFileError, match="a LGBMClassifier that asks for 100000 threads"):
         load_model(tmp_path / "model.skops")

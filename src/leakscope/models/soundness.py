@@ -23,6 +23,10 @@ from leakscope.models.sound_trees import Unsound
 _PLAIN = (str, bytes, bytearray, int, float, complex, type, type(None), np.generic, np.ufunc)
 _TREES = ("Tree", "TreePredictor")
 
+# More than any machine has at work; LightGBM crashes where it cannot have as many as it asks for.
+MOST_THREADS = 1024
+_THREADS = ("n_jobs", "num_threads", "num_thread", "nthread", "nthreads")
+
 
 def refuse_unsound(model: Any, path: Path) -> None:
     """Refuse a model with a part that no training makes."""
@@ -31,6 +35,7 @@ def refuse_unsound(model: Any, path: Path) -> None:
     for part in _parts(model):
         try:
             _refuse_replaced(part)
+            _refuse_threads(part)
             for check in _checks(part):
                 known.update(id(tree) for tree in check(part))
         except Exception as error:  # whatever a part that is missing or of another type raises
@@ -82,3 +87,13 @@ def _refuse_replaced(part: Any) -> None:
         own = type(inspect.getattr_static(type(part), name, None))
         if hasattr(own, "__get__") and not hasattr(own, "__set__"):
             raise Unsound(f"brings its own {name!r:.60}")
+
+
+def _refuse_threads(part: Any) -> None:
+    """Refuse an estimator that asks for more threads than there can be."""
+    held = getattr(part, "__dict__", {})
+    for options in (held, held.get("_other_params", {})):  # LightGBM has other names there
+        for name in _THREADS:
+            asked = options.get(name)
+            if asked is not None and not abs(asked) <= MOST_THREADS:
+                raise Unsound(f"asks for {asked!r:.40} threads")
