@@ -192,12 +192,16 @@ def test_a_booster_that_would_crash_is_refused(tmp_path: Path, library: str, how
         load_model(path)
 
 
+@pytest.mark.parametrize("loader", [{"__loader__": "JsonNode"}, {}], ids=["loader", "none"])
 @pytest.mark.parametrize("of", ["list", "tuple"])
-def test_parts_that_are_made_of_one_twice_are_refused_at_once(tmp_path: Path, of: str) -> None:
+def test_parts_that_are_made_of_one_twice_are_refused_at_once(
+    tmp_path: Path, of: str, loader: dict[str, str]
+) -> None:
     thing = value(1)
     for level in range(1, 60):
-        stub = {"__id__": level, "__loader__": "JsonNode", "__module__": "", "__class__": ""}
-        thing = several({**thing, "__id__": level}, stub, of=of)
+        name = (level, float(level), str(level))[level % 3]
+        stub = {"__id__": name, "__module__": "", "__class__": "", **loader}
+        thing = several({**thing, "__id__": name}, stub, of=of)
     path = written(tmp_path / "model.skops", thing)
     for trust in (False, True):
         with pytest.raises(UntrustedFileError, match="has a part that stands for another"):

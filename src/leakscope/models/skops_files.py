@@ -115,14 +115,19 @@ def _parts(schema: Any) -> tuple[list[dict[str, Any]], list[int]]:
         left.extend(part for part in _inside(one) if isinstance(part, (dict, list)))
     weights: dict[int, int] = {}
     for one in reversed(found):  # what is inside comes after what it is in
-        own = isinstance(one, dict) and "__loader__" in one
-        weights[id(one)] = own + sum(weights.get(id(part), 0) for part in _inside(one))
-    nodes = [one for one in found if isinstance(one, dict) and "__loader__" in one]
+        weights[id(one)] = _is_node(one) + sum(weights.get(id(part), 0) for part in _inside(one))
+    nodes = [one for one in found if _is_node(one)]
     return nodes, [weights[id(node)] for node in nodes]
 
 
 def _inside(one: Any) -> Iterable[Any]:
     return one.values() if isinstance(one, dict) else one
+
+
+def _is_node(one: Any) -> bool:
+    """Whether skops may put it together: with a loader, or by the id of another that has one."""
+    by_id = isinstance(one, dict) and isinstance(one.get("__id__"), (int, float, str))
+    return by_id or (isinstance(one, dict) and "__loader__" in one)
 
 
 def _refuse_stand_ins(path: Path, nodes: list[dict[str, Any]], weights: list[int]) -> None:
@@ -133,7 +138,7 @@ def _refuse_stand_ins(path: Path, nodes: list[dict[str, Any]], weights: list[int
     """
     known: dict[Any, Any] = {}
     for node, weight in zip(nodes, weights, strict=True):
-        loader, name = node["__loader__"], node.get("__id__")
+        loader, name = node.get("__loader__", "CachedNode"), node.get("__id__")
         text = node.get("content") if loader == "JsonNode" else None
         sort = (loader, node.get("__module__"), node.get("__class__"), weight, text)
         if loader == "CachedNode" or (name and known.setdefault(name, sort) != sort):
@@ -160,7 +165,7 @@ def _unpacked(archive: zipfile.ZipFile, path: Path, nodes: list[dict[str, Any]])
 def _size(archive: zipfile.ZipFile, path: Path, node: dict[str, Any]) -> int:
     """How many bytes of memory the array of a node takes, which its member must bear out."""
     member = archive.getinfo(node["file"])
-    if node["__loader__"] != "NdArrayNode":
+    if node.get("__loader__") != "NdArrayNode":
         return BYTEARRAY * member.file_size
     with archive.open(member) as stream:
         shape, dtype = unpacking.npy_header(stream)
