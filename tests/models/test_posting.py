@@ -190,7 +190,7 @@ def test_a_connection_that_is_closed_without_an_answer_is_tried_again() -> None:
         (b'{"predictions": [NaN]}', "NaN is no number of JSON"),
         (b'{"predictions": [-Infinity]}', "-Infinity is no number of JSON"),
         (b"\xff\xfe", "can't decode byte"),
-        (b"[" * 200_000, "recursion"),  # Python 3.13 goes ten thousand deep
+        (b"[" * 50_000, "recursion"),  # Python 3.13 goes ten thousand deep
         (b"1" * 9_000, "4300"),
     ],
 )
@@ -199,7 +199,7 @@ def test_garbage_is_one_sentence(body: bytes, reason: str) -> None:
         serving(lambda *_: Reply(body)) as served,
         pytest.raises(ModelError, match="answered with what is not JSON") as caught,
     ):
-        post(poster(served.url))
+        post(poster(served.url, largest_answer=100_000))
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
