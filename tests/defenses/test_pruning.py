@@ -121,6 +121,8 @@ def test_it_is_named_as_it_is_written() -> None:
     ("options", "said"),
     [
         ({"ratio": 0.5}, "ratio must be a finite number of at least 1, got 0.5"),
+        ({"rate": 0}, "rate must be a finite number above 0, got 0"),
+        ({"retrain_rate": -1}, "retrain_rate must be a finite number above 0, got -1"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
         ({"retrain": -1}, "retrain must be a whole number of at least 0, got -1"),
         ({"rhos": (0.1, 0)}, "rhos must be a finite number above 0, got 0"),
@@ -194,6 +196,28 @@ def test_every_candidate_is_there_with_its_figures() -> None:
     assert found.candidates[1].pruning == Pruning(8, epochs=2, retrain=2)
 
 
+def test_more_than_the_ratio_may_be_searched_for() -> None:
+    slow = Pruning(4, epochs=1, retrain=1, rate=0.1, retrain_rate=0.01)
+    found = search_budgets(
+        RECIPE, RECORDS, ROLES, 0, [slow, 8], gain=constant, tolerance=1.0, pruning=SHORT
+    )
+    assert [one.pruning for one in found.candidates] == [slow, Pruning(8, epochs=2, retrain=2)]
+    assert [one.weights for one in found.candidates] == [56, 28]
+
+
+def test_the_rates_are_those_of_the_rounds_and_of_the_retraining() -> None:
+    rates: list[float] = []
+
+    def note(module: nn.Module, optimizer: torch.optim.Optimizer, step: int, loss: float) -> None:
+        if step == 1:
+            rates.append(optimizer.param_groups[0]["lr"])
+
+    pruning = Pruning(4, epochs=1, retrain=1, rate=0.5, retrain_rate=0.25)
+    trained(pruning.wrap_recipe(TorchRecipe("mlp", mlp, lr=0.01, hooks=Hooks(on_batch=note))))
+    assert rates == pytest.approx([0.01, 0.005, 0.005, 0.005, 0.0025])
+    assert str(pruning) == "prune:4 (epochs 1; retrain 1; rate 0.5, then 0.25)"
+
+
 def candidate(gain: float, accuracy: float) -> Candidate:
     return Candidate(Pruning(), 10, gain, accuracy)
 
@@ -230,6 +254,13 @@ def search(**changes: Any) -> BudgetSearch:
     return search_budgets(**options | changes)
 
 
+def repeated(row: int, other: int) -> Records:
+    """The records, with one of them in two places."""
+    index = np.arange(150)
+    index[row] = other
+    return RECORDS.take(index)
+
+
 def never(stage: Stage) -> None:
     pytest.fail("it was trained")
 
@@ -247,6 +278,18 @@ UNTRAINED = TorchRecipe("mlp", mlp, course=never)
         ({"roles": ROLES[None]}, r"roles of 150 records have the shape \(1, 150\)"),
         ({"roles": ROLES % 2}, r"no reference records \(role 2\) to measure the gain on"),
         ({"roles": ROLES * 2}, r"no members \(role 1\) to measure the gain on"),
+        (
+            {"records": repeated(0, 60)},
+            r"1 of 50 records of role 1, such as row 0, equal .* in D′ and a member; give all",
+        ),
+        (
+            {"records": repeated(120, 60)},
+            r"1 of 50 records of role 0, such as row 120, .* in D′ and left out for the evaluation",
+        ),
+        (
+            {"records": Records(X, RECORDS.y, unit=[*range(149), 60])},
+            r"1 of 50 records of role 0, such as row 149",
+        ),
         ({"records": Records(X, X[:, 0])}, "predicts numbers; prune to a chosen ratio"),
     ],
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from leakscope.errors import InputError
 from leakscope.networks import MLP, LeNet5, ResNet18
 from leakscope.networks.optimizers import Updates
 from leakscope.networks.pruning import (
+    SAMPLED,
     Masks,
     Pruned,
     Schedule,
@@ -170,6 +172,25 @@ def test_the_projection_is_the_nearest_point(values: list[int], data: st.DataObj
     order = sorted(range(len(values)), key=lambda place: (-abs(values[place]), place))
     expected = [place in order[:number] for place in range(len(values))]
     assert largest(torch.tensor(values, dtype=torch.float32), number).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["drawn", "few different", "large where none is sampled", "zeros"])
+@pytest.mark.parametrize("number", [1, 700, 9_000, 12_345, 20_000])
+def test_a_sample_of_many_weights_leads_nobody_astray(kind: str, number: int) -> None:
+    """It says where the largest are; also where it has seen none of them, or them alone."""
+    n = 20_000
+    weights = torch.from_numpy(np.random.default_rng(3).normal(size=n))
+    step = n // SAMPLED + 1
+    if kind == "few different":
+        weights = weights.round()
+    elif kind == "large where none is sampled":
+        weights[::step] = 0.0
+    elif kind == "zeros":
+        weights[np.arange(n) % step != 0] = 0.0
+    order = np.argsort(-weights.abs().numpy(), kind="stable")
+    expected = np.zeros(n, dtype=bool)
+    expected[order[:number]] = True
+    np.testing.assert_array_equal(largest(weights, number).numpy(), expected)
 
 
 # --------------------------------------------------------------------------------------- ADMM

@@ -48,6 +48,8 @@ class Pruning(Defense):
     network. protect: whether the first and the last layer keep more than their share, see
     networks.pruning.layer_budgets. budgets: how many weights each layer keeps, by its path in the
     network, in place of what follows from ratio and protect; layers without one are not pruned.
+    rate, retrain_rate: how many times the recipe's learning rate, while it is pruned and while it
+    is trained again.
     """
 
     name: ClassVar[str] = "prune"
@@ -61,9 +63,13 @@ class Pruning(Defense):
     rhos: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     protect: bool = True
     budgets: Mapping[str, int] | None = field(default=None, hash=False)
+    rate: float = 1.0
+    retrain_rate: float = 1.0
 
     def __post_init__(self) -> None:
         magnitude("ratio", self.ratio, least=1)
+        magnitude("rate", self.rate, above=0)
+        magnitude("retrain_rate", self.retrain_rate, above=0)
         whole_number("epochs", self.epochs, 1)
         whole_number("retrain", self.retrain, 0)
         for rho in self.rhos:
@@ -89,6 +95,8 @@ class Pruning(Defense):
                 others.append(f"{one.name} {value}")
         if self.rhos != Pruning.rhos:
             others.append(f"rho {', '.join(f'{rho:g}' for rho in self.rhos)}")
+        if (self.rate, self.retrain_rate) != (Pruning.rate, Pruning.retrain_rate):
+            others.append(f"rate {self.rate:g}, then {self.retrain_rate:g}")
         share = "" if self.budgets is not None else f":{self.ratio:g}"
         return f"{self.name}{share}" + (f" ({'; '.join(others)})" if others else "")
 
@@ -112,7 +120,7 @@ class Pruning(Defense):
         """How long a network is pruned."""
         from leakscope.networks.pruning import Schedule
 
-        return Schedule(self.rhos, self.epochs, self.retrain)
+        return Schedule(self.rhos, self.epochs, self.retrain, self.rate, self.retrain_rate)
 
 
 @dataclass(frozen=True)
@@ -183,7 +191,7 @@ def search_budgets(
     records: Records,
     roles: NDArray[np.int8],
     seed: int,
-    ratios: Sequence[float],
+    ratios: Sequence[float | Pruning],
     *,
     gain: Gain,
     tolerance: float = 0.01,
@@ -193,12 +201,13 @@ def search_budgets(
 
     Wang et al. 2020, Algorithm 1. roles (n,): 1 for members, 2 for the reference records D′, on
     which gain and accuracy are measured; they must not be those that the chosen model is evaluated
-    on afterwards. gain(model, members, reference): larger where they are told apart more easily.
-    pruning: all settings but the ratio. Every model is trained from the same seed.
+    on afterwards, so that nobody may be on two sides. ratios: or whole prunings, where more is to
+    be chosen than how much. gain(model, members, reference): larger where they are told apart more
+    easily. pruning: all settings but the ratio. Every model is trained from the same seed.
     """
     magnitude("tolerance", tolerance)
     template = replace(pruning or Pruning(), budgets=None)
-    choices = [replace(template, ratio=ratio) for ratio in ratios]
+    choices = [one if isinstance(one, Pruning) else replace(template, ratio=one) for one in ratios]
     if not choices:
         raise InputError("The search has no ratio to try; give one or more, such as [4, 8, 16]")
     members, reference = _sides(records, roles)
@@ -227,7 +236,25 @@ def _sides(records: Records, roles: NDArray[np.int8]) -> tuple[Records, Records]
                 f"The search for budgets has no {what} (role {role}) to measure the gain on; give "
                 f"some of the {len(records)} {records.name} this role"
             )
+    _refuse_shared(records, roles)
     return records.take(roles == 1), records.take(roles == 2)
+
+
+def _refuse_shared(records: Records, roles: NDArray[np.int8]) -> None:
+    """Refuse reference records that are members too, or among those a model is evaluated on.
+
+    The gain would be measured on them, or the choice made on them, and look better than it is.
+    """
+    blocks = records.blocks()
+    reference = np.isin(blocks, blocks[roles == 2])
+    for role, what in ((1, "a member"), (0, "left out for the evaluation")):
+        shared = np.flatnonzero(reference & (roles == role))
+        if len(shared):
+            raise InputError(
+                f"{len(shared)} of {(roles == role).sum()} {records.name} of role {role}, such as "
+                f"row {shared[0]}, equal a reference record or are of the same person, who is then "
+                f"both in D′ and {what}; give all of them one role"
+            )
 
 
 def _refuse_numbers(recipe: TorchRecipe, records: Records) -> None:

@@ -15,9 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from leakscope.errors import InputError
@@ -34,17 +36,25 @@ LAYERS = (
     nn.ConvTranspose2d,
     nn.ConvTranspose3d,
 )
+# Sizes of weights in the sample that says where the largest are, at most, and how many times more
+# than are wanted it is asked for.
+SAMPLED, MORE = 4096, 1.3
 # Whole numbers of the size of the weights.
 WHOLE = {torch.float32: torch.int32, torch.float64: torch.int64}
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a network is pruned: so many epochs at each ρ of the penalty, then of retraining."""
+    """How long a network is pruned: so many epochs at each ρ of the penalty, then of retraining.
+
+    rate, retrain_rate: how many times the recipe's learning rate, in the rounds and in retraining.
+    """
 
     rhos: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
     epochs: int = 8
     retrain: int = 15
+    rate: float = 1.0
+    retrain_rate: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -134,14 +144,29 @@ def largest(weights: Tensor, number: int) -> Tensor:
     """
     if number == 0:
         return torch.zeros_like(weights, dtype=torch.bool)
-    # numpy finds the place of a number ten times as fast as torch.
     sizes = weights.abs().flatten().cpu().numpy()
-    place = len(sizes) - number
-    least = np.partition(sizes, place)[place]
+    least = _least_of_largest(sizes, number)
     mask = sizes > least
     equal = np.flatnonzero(sizes == least)
     mask[equal[: number - np.count_nonzero(mask)]] = True
     return torch.from_numpy(mask).reshape(weights.shape).to(weights.device)
+
+
+def _least_of_largest(sizes: NDArray[Any], number: int) -> Any:
+    """The smallest of the so many largest sizes (m,).
+
+    A projection after each epoch would be a third of the time of a large layer, because most of it
+    is put in order in vain. So a sample says which sizes may be among the largest; where it is
+    wrong, all of them are looked at. numpy is ten times as fast as torch at this.
+    """
+    step = len(sizes) // SAMPLED + 1
+    sample = np.sort(sizes[::step])
+    above = math.ceil(number / step * MORE) + 1
+    likely = sizes[sizes >= sample[-above]] if step > 1 and above < len(sample) else sizes
+    if len(likely) < number:
+        likely = sizes
+    place = len(likely) - number
+    return np.partition(likely, place)[place]
 
 
 class Splitting:
@@ -263,13 +288,13 @@ def prune(stage: Stage, budgets: Mapping[str, int], schedule: Schedule) -> Prune
     splitting, residuals = Splitting(weights, budgets), []
     for rho in schedule.rhos:
         with splitting.at(rho) as hooks:
-            stage.train(epochs=schedule.epochs, hooks=hooks, stops=False)
+            stage.train(epochs=schedule.epochs, hooks=hooks, stops=False, rate=schedule.rate)
         residuals.append(splitting.residual())
     masks = Masks.of_largest(weights, budgets)
     masks.hold(stage.module)
     stage.hooks = combined(stage.hooks, Hooks(on_batch=masks.hold))
     if schedule.retrain:
-        stage.train(epochs=schedule.retrain, stops=False)
+        stage.train(epochs=schedule.retrain, stops=False, rate=schedule.retrain_rate)
     return Pruned(budgets, tuple(residuals), masks)
 
 

@@ -71,14 +71,18 @@ class Stage:
         loss: str | Loss | None = None,
         y: Tensor | None = None,
         stops: bool = True,
+        rate: float = 1.0,
     ) -> History:
         """One part of the training, of the module as it is now.
 
         epochs, loss, y: in place of the recipe's and the records' own. hooks: beside those of the
-        recipe. stops: whether it ends early where the recipe says so.
+        recipe. stops: whether it ends early where the recipe says so. rate: how many times the
+        recipe's learning rate.
         """
+        updates = self.settings.updates
         settings = replace(
             self.settings,
+            updates=replace(updates, lr=updates.lr * rate),
             epochs=self.settings.epochs if epochs is None else epochs,
             loss=self.settings.loss if loss is None else loss,
         )
