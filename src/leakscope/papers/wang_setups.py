@@ -56,8 +56,9 @@ class Setup:
 
     file: what has to be in the data folder; nothing where it comes with the package. members: by
     the scale, None for a third of all records. draws: whether the loader draws some of its records.
-    options, at: those of the loader, always and by the scale. training: options of a TorchRecipe.
-    sizes: a sentence on the number of members, where it needs one.
+    options, at: those of the loader, always and by the scale. apart: those with which it reads
+    records that no table has, for Algorithm 1. training: options of a TorchRecipe. sizes: a
+    sentence on the number of members, where it needs one.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Setup:
     minmax: MinMax = field(default_factory=MinMax)
     options: Mapping[str, Any] = field(default_factory=dict)
     at: Mapping[Scale, Mapping[str, Any]] = field(default_factory=dict)
+    apart: Mapping[str, Any] | None = None
     draws: bool = False
     sizes: str = ""
 
@@ -80,6 +82,12 @@ class Setup:
         if self.draws and members is not None:
             options |= {"n": 3 * members, "seed": setting.seed}
         return as_network_takes(load_dataset(self.dataset, folder=setting.data, **options))
+
+    def load_apart(self, setting: Setting) -> Records | None:
+        """Records that are in none of the tables, or None where there are no others."""
+        if self.apart is None:
+            return None
+        return as_network_takes(load_dataset(self.dataset, folder=setting.data, **self.apart))
 
     @property
     def recipe(self) -> TorchRecipe:
@@ -97,7 +105,7 @@ class Setup:
 MNIST = Setup(
     "MNIST-LeNet-5", "mnist", "lenet5", "mnist.npz", {"quick": 2000, "full": 20_000},
     {**SMALL, "lr": 3e-3, "epochs": 30}, minmax=MinMax(1.0), options={"part": "train"}, draws=True,
-    sizes=ALL_OF_IT,
+    apart={"part": "test"}, sizes=ALL_OF_IT,
 )  # fmt: skip
 LOCATION = Setup(
     "Location-30-MLP", "location30", "mlp-1024", "location30.csv", {"quick": 1200, "full": 1600},
