@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from opacus.accountants import RDPAccountant
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
@@ -14,9 +15,11 @@ from torch import nn
 from leakscope.comparing import compare
 from leakscope.comparing.dividing import divide
 from leakscope.comparing.running import Bench
+from leakscope.defenses.dpsgd import DPSGD
 from leakscope.defenses.pruning import Pruning
 from leakscope.errors import InputError, ModelError, UnknownNameError
 from leakscope.networks import MLP
+from leakscope.networks.accounting import Sampling, noise_for
 from leakscope.protocols import Defense
 from leakscope.recipes import as_recipe
 from leakscope.recipes.sklearn import SklearnRecipe
@@ -194,6 +197,22 @@ def test_networks_have_baselines_and_epochs(pool, tmp_path):
     before = sorted(one.name for one in (tmp_path / "trials").iterdir())
     run(seeds=1)
     assert set(before) <= {one.name for one in (tmp_path / "trials").iterdir()}
+
+
+def test_the_epsilon_of_a_row_is_what_opacus_accounts(pool):
+    """From the noise that was taken, by its accountant: for every update, as they are sampled."""
+    recipe = network(epochs=2, batch_size=20)
+    found = compare(recipe, pool, [DPSGD(3.0, accountant="rdp")], seeds=1, **QUICK)
+    plain, private = found.to_dict()["rows"][:2]
+    members = found.to_dict()["setup"]["members"][0]
+    sampling = Sampling.of(members, 20, 2)
+    assert sampling.updates == 2 * -(-members // 20)
+    account = RDPAccountant()
+    noise = noise_for(3.0, private["delta"], sampling, "rdp")
+    account.history = [(noise, 20 / members, sampling.updates)]
+    assert private["epsilon"] == account.get_epsilon(private["delta"]) <= 3.0
+    assert private["guarantee"].startswith(f"({private['epsilon']:g}, 1e-05)-differential")
+    assert (plain["epsilon"], plain["guarantee"]) == (None, "no formal guarantee")
 
 
 def test_shadow_models_have_the_defense_and_the_reference_records(pool, monkeypatch, tmp_path):

@@ -64,6 +64,28 @@ def test_a_pruned_network_has_as_many_weights_as_it_may() -> None:
     np.testing.assert_array_equal(model.parameters(), again.parameters())
 
 
+def test_the_pruned_module_is_a_plain_one_with_the_same_answers() -> None:
+    """Nothing of the pruning is left on it: a network as the factory makes it takes its weights."""
+    model = trained(SHORT.wrap_recipe(RECIPE))
+    assert isinstance(model, TorchModel)
+    fresh = mlp(5, 2)
+    things = [
+        [sorted(vars(thing)) for thing in (*one.modules(), *one.parameters())]
+        for one in (model.module, fresh)
+    ]
+    assert things[0] == things[1]
+    assert not any(
+        vars(thing)[hooks]
+        for thing in model.module.modules()
+        for hooks in vars(thing)
+        if hooks.endswith("_hooks")
+    )
+    assert all(not one._backward_hooks for one in model.module.parameters())
+    fresh.load_state_dict(model.module.state_dict())
+    inputs = torch.from_numpy(X).float()
+    assert torch.equal(fresh.eval()(inputs), model.module(inputs))
+
+
 def test_what_the_recipe_did_before_is_done_first() -> None:
     parts: list[int] = []
 
