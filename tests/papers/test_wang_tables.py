@@ -11,9 +11,10 @@ from leakscope.defenses.pruning import Pruning
 from leakscope.papers import wang_comparing, wang_setups, wang_tables
 from leakscope.papers.experiment import Experiment, Setting
 from leakscope.papers.wang_attack import InferenceAttack
-from leakscope.papers.wang_setups import THRESHOLDS
+from leakscope.papers.wang_setups import THRESHOLDS, Pool
 from leakscope.papers.wang_tables import (
     _by_gap,
+    _choices,
     against_differential_privacy,
     imagenet,
     pruning_and_minmax,
@@ -79,6 +80,14 @@ def test_table_1_has_pruning_and_minmax_beside_the_baselines(
     assert "99.39 % in Table 1 and of 99.30 % in Table 2" in notes
     assert "With --scale full there are also: CIFAR-10-VGG16, CIFAR-10-MobileNetV2" in notes
     assert "mnist.npz is not in the data folder" in notes
+
+
+def test_what_algorithm_1_chose_is_told_where_it_stands() -> None:
+    records = TINY.load(Setting())
+    pools = [Pool(replace(TINY, name="A", apart={"seed": 1}), records), Pool(TINY, records)]
+    (note,) = _choices(pools, ["minmax", "prune+minmax"])
+    assert note.startswith(f"A: the learning rates of {PRUNED} were chosen by Algorithm 1")
+    assert _choices(pools, ["minmax"]) == []
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from leakscope.records import Records
 from leakscope.registry import register
 
 # How many times the recipe's learning rate: while a network is pruned, and then trained again.
-RATES = tuple((rate, rate * then) for rate in (1.0, 0.3, 0.1) for then in (1.0, 0.1))
+RATES = ((1.0, 1.0), (1.0, 0.1), (0.3, 0.3), (0.3, 0.03), (0.1, 0.1), (0.1, 0.01))
 # Networks that each candidate is judged by.
 SEEDS: dict[Scale, int] = {"quick": 2, "full": 5}
 # How much less accurate on D′ than the undefended network the chosen one may be.
