@@ -177,8 +177,8 @@ def _choices(found: Sequence[Pool], kinds: Sequence[str]) -> list[str]:
     """How the settings of a defense were chosen, where that was by a search."""
     return [
         f"{pool.setup.name}: the learning rates of {pool.setup.pruning} were chosen by Algorithm "
-        "1, for the least inference gain between members and D′ among records that are in no table; "
-        "see wang-algorithm1."
+        "1, for the least inference gain between members and D′ among records that are in no "
+        "table; see wang-algorithm1."
         for pool in found
         if pool.setup.apart is not None and any("prune" in kind.split("+") for kind in kinds)
     ]
