@@ -3,7 +3,8 @@
 The paper chooses among numbers of weights. Here it is how fast a network learns while it is pruned
 and trained again that is chosen, at the ratio of the tables: that decides how closely what is left
 fits the members. Gain and accuracy are measured between members and D′, on records that no table
-has, so that no attack there has had a part in the choice.
+has, so that no attack there has had a part in the choice. The candidates themselves were drawn up
+after a trial on other training images in which attacks were looked at too, see docs/papers.md.
 """
 
 from __future__ import annotations
