@@ -55,7 +55,7 @@ peers: $(VENV)/dev.stamp ## install other tools beside it, 10 GB, and write the 
 	$(BIN)/python benchmarks/peers.py --write docs/peers.md
 
 clean: ## remove .venv, caches, the site, pictures and what the demo wrote
-	rm -rf $(VENV) build dist site src/*.egg-info demo-report screenshots htmlcov .coverage .coverage.* \
+	rm -rf $(VENV) build dist site src/*.egg-info demo-report mutants screenshots htmlcov .coverage .coverage.* \
 	    .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 # The demo needs the core alone; the tests add to the same environment.
