@@ -2,8 +2,8 @@
 
 Not counted, and never drawn, is a mutant that changes no behaviour: one whose syntax tree is that
 of the source, once annotations, docstrings, ``if TYPE_CHECKING`` and ``@overload`` are taken away.
-Nor is one that puts an operator on bits in the place of arithmetic: on floats that raises at once,
-and so many would be killed for nothing.
+Nor is one that Python does not take, nor one that puts an operator on bits in the place of
+arithmetic, which raises at once on floats: many would be killed for nothing.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Behaviour(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
 
-def behaviour(source: str) -> str:
-    """The syntax tree of what a source does, as text; of a broken source, the source."""
+def behaviour(source: str) -> str | None:
+    """The syntax tree of what a source does, as text; None if Python does not take the source."""
     try:
         return ast.dump(Behaviour().visit(ast.parse(source)))
     except SyntaxError:
-        return source
+        return None
 
 
 def every_mutant(file: str) -> Iterator[Mutant]:
@@ -111,6 +111,6 @@ def sampled(size: int, seed: int) -> tuple[list[Mutant], int, int]:
     for place, mutant in enumerate(mutants):
         if len(drawn) == size:
             return drawn, len(mutants), place - size
-        if behaviour(mutant.source()) != behaviour(mutant.original()):
+        if behaviour(mutant.source()) not in (None, behaviour(mutant.original())):
             drawn.append(mutant)
     return drawn, len(mutants), len(mutants) - len(drawn)
