@@ -272,12 +272,17 @@ def test_some_records_get_what_they_get_among_all(population):
         ({"y": np.r_[np.zeros(29), np.inf]}, "The targets must be finite, and row 29 is not"),
         ({"records": []}, "at least one, got an array of float64 with shape"),
         ({"records": [0.5]}, "at least one, got an array of float64 with shape"),
+        ({"records": 3}, r"got an array of int64 with shape \(\)"),
         ({"records": [[1]]}, r"got an array of int64 with shape \(1, 1\)"),
         ({"records": [True, False]}, "got an array of bool"),
         ({"records": [3, 30]}, "distinct indices from 0 to 29, got 3 to 30, 2 distinct of 2"),
         ({"records": [-1, 3]}, "distinct indices from 0 to 29, got -1 to 3"),
         ({"records": [3, 3]}, "1 distinct of 2"),
         ({"n": 28, "draws": 40}, "Record .* is left out of .* of 40 draws, where 6 are needed"),
+        (
+            {"X": np.arange(30.0)[:, None], "n": 28, "draws": 40},
+            "of 40 draws, where 5 are needed for 1 parameters",
+        ),
         ({"X": np.ones((30, 2))}, "do not vary in every parameter"),
     ],
 )

@@ -85,6 +85,20 @@ def test_nobody_near_an_end_is_left_out_and_few_others_are_let_in() -> None:
     np.testing.assert_allclose(screen.changes(queries, rows, records), exact[rows, records])
 
 
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_rounding_of_long_queries_leaves_nobody_out(k: int) -> None:
+    # Twenty records at each end that differ by less than the rounding of a long query's products.
+    rng = np.random.default_rng(1)
+    ahead = rng.normal(size=30)
+    weights = np.concatenate([np.tile(ahead, (20, 1)), np.tile(-ahead, (20, 1))])
+    weights += 1e-6 * rng.normal(size=weights.shape)
+    queries = 1e4 * (ahead + 0.1 * rng.normal(size=(200, 30)))
+    rows, records = Screen.of(weights, np.zeros(40)).pairs(queries, k)
+    order = np.argsort(queries @ weights.T, axis=1)
+    for row in range(len(queries)):
+        assert {*order[row, :k], *order[row, -k:]} <= set(records[rows == row])
+
+
 @pytest.mark.parametrize("k", [1, 4])
 @pytest.mark.parametrize("q", [1, 7, 100])
 @pytest.mark.parametrize("apart", [0.0, 1e-6, 0.1, 1.0])

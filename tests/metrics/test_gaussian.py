@@ -135,6 +135,16 @@ def test_max_divergence_is_infinite_where_the_first_is_wider_or_only_moved():
     assert max_divergence(*GOLDEN[:2], *GOLDEN[:2]) == 0
 
 
+def test_the_rounding_of_a_long_shift_makes_no_max_divergence_infinite():
+    # Moved by 10⁶ where the first is narrower, and by the rounding of that where they are the same:
+    # ½ ln 2 + ½ · 10¹² / (1 − ½).
+    turned, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
+    cov1 = turned @ np.diag([0.5, 1.0, 1.0]) @ turned.T
+    found = max_divergence(1e6 * turned[:, 0], cov1, np.zeros(3), np.eye(3))
+    assert found == pytest.approx(math.log(2) / 2 + 1e12, rel=1e-9)
+    assert max_divergence(1e-3 * turned[:, 1], cov1, np.zeros(3), np.eye(3)) == math.inf
+
+
 def test_infinite_order_is_the_max_divergence_and_large_orders_approach_it():
     pair = (MEAN1, COV0 / 2, MEAN0, COV0)
     limit = max_divergence(*pair)
