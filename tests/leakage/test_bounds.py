@@ -210,6 +210,19 @@ def test_no_two_ridge_fits_are_further_apart(n, l2):
     assert bound.exact is (n == 1)
 
 
+@pytest.mark.parametrize("l2", [0.02, 0.3, 5.0])
+@pytest.mark.parametrize("n", [2, 3, 50])
+def test_the_bound_of_ridge_fits_is_made_of_the_largest_of_each(n, l2):
+    # The others' solution is longest where all n − 1 of them are the same record, and a record
+    # moves it the most where the others have no part in its direction.
+    radius, labels = 1.3, 0.7
+    x = np.linspace(1e-6, radius, 200_001)
+    others, everyone = ((k * x * labels / (k * x**2 + n * l2)).max() for k in (n - 1, n))
+    moved = (x / (x**2 + n * l2)).max() * (labels + radius * others)
+    expected = 2 * min(moved, everyone)
+    assert ridge_sensitivity(n, l2, radius, labels).value == pytest.approx(expected, rel=1e-8)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("l2", [0.05, 5.0])
 @pytest.mark.parametrize("n", [1, 3])

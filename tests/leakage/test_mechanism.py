@@ -130,14 +130,17 @@ def test_the_largest_and_smallest_numbers_there_are():
     assert classical_sigma(0.5, 5e-324) == pytest.approx(2 * math.sqrt(2 * 744.663))
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None])
+@pytest.mark.parametrize("bad", [0, -0.5, -1, math.nan, math.inf, "x", None])
 def test_what_must_be_positive_is(bad):
     for call in (
         lambda: gaussian_sigma(bad, 1e-5),
         lambda: gaussian_sigma(1, 1e-5, bad),
         lambda: classical_sigma(bad, 1e-5),
+        lambda: classical_sigma(1, 1e-5, bad),
         lambda: gaussian_delta(bad, 1),
+        lambda: gaussian_delta(1, 1, bad),
         lambda: gaussian_epsilon(bad, 1e-5),
+        lambda: gaussian_epsilon(1, 1e-5, bad),
     ):
         with pytest.raises(InputError, match="a finite number above 0"):
             call()
