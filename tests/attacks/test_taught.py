@@ -146,6 +146,7 @@ def test_it_is_called_by_what_it_wraps():
     assert attack.paper == "none; Shokri et al. 2017, section V"
     assert attack.tasks == MeanDifference.tasks
     assert attack.shadows == 2
+    assert attack.threshold(evidence([1.0, 2.0], [True, False])) == 0.0  # even odds
     with pytest.raises(InputError, match="rows must be a whole number of at least 2"):
         ByShadows(MeanDifference(), rows=1).score(evidence([1.0, 2.0], [True, False]))
 

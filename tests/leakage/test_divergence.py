@@ -162,10 +162,14 @@ def test_certain_membership_is_one_bit_and_a_constant_is_nothing():
         prepare_information(certain, folds % 10)(membership), math.log(2), atol=1e-6
     )
     np.testing.assert_array_equal(prepare_advantage(certain, folds)(membership), 1.0)
-    constant = np.full((40, 6, 2), 1 / 3)
-    assert (prepare_information(constant, folds % 10)(membership) == 0).all()
-    assert (prepare_advantage(constant, folds)(membership) == 0).all()
-    assert (prepare_advantage(constant[..., :1], folds)(membership) == 0).all()
+    third = np.full((40, 6, 2), 1 / 3)
+    large = 1e9 + 1e-6 * membership[..., None] * np.ones(2)  # its last digits are rounding
+    for constant in (third, large):
+        assert (prepare_information(constant, folds % 10)(membership) == 0).all()
+        assert (prepare_advantage(constant, folds)(membership) == 0).all()
+        assert (prepare_advantage(constant[..., :1], folds)(membership) == 0).all()
+    small = 1e-9 * (1 + 1e-6 * membership[..., None])  # and these are not
+    np.testing.assert_array_equal(prepare_advantage(small, folds)(membership), 1.0)
 
 
 def test_scale_and_offset_change_nothing():
@@ -231,6 +235,8 @@ def test_the_advantage_is_signed_and_approaches_the_total_variation_from_below(w
     [
         (np.ones((5, 2)), np.ones((5, 3)), 1, "same columns"),
         (np.ones((5, 2, 1)), np.ones((5, 2, 1)), 1, "same columns"),
+        (np.ones((5, 2)), np.ones((5, 2, 1)), 1, "same columns"),
+        (np.ones((5, 2, 1)), np.ones((5, 2)), 1, "same columns"),
         (np.ones(5), np.ones(4), 4, "smaller sample, which has 4, got 4"),
         (np.ones(5), np.ones(5), 0, "got 0"),
     ],

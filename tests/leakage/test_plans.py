@@ -73,6 +73,17 @@ def test_a_design_says_what_stays_together_and_draws_the_nulls():
     np.testing.assert_array_equal(nulls_of(Plan.draw(membership, 5, 1, design)), nulls)
 
 
+def test_every_null_of_a_design_is_drawn_by_a_seed_of_its_own():
+    seeds = []
+
+    def draw(seed):
+        seeds.append(seed)
+        return deck(40, 18, 12, seed)
+
+    Plan.draw(deck(40, 18, 12, 0), 200, seed=1, design=Design(np.arange(12), draw))
+    assert len(set(seeds)) == 200
+
+
 @pytest.mark.slow
 def test_models_that_share_few_records_do_not_pass_for_leakage():
     # The records asked about are in no training set. What is seen of them follows from who else

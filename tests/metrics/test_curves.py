@@ -142,6 +142,14 @@ def test_separated_sides_keep_an_interval(unit):
         assert area.low < auc_delong(np.arange(6), membership).low
 
 
+def test_separated_sides_count_the_records_that_an_inflation_leaves():
+    def low(n, inflation):
+        return auc_delong(np.arange(2 * n), np.arange(2 * n) >= n, inflation=inflation).low
+
+    assert low(24, 2.0) == pytest.approx(low(12, 1.0), rel=1e-12)
+    assert low(12, 1.0) < low(25, 2.0) < low(13, 1.0)  # as of 12.5 records a side
+
+
 # --- the front ---------------------------------------------------------------------------------
 
 

@@ -62,6 +62,17 @@ def test_without_delta_the_bound_is_clopper_and_pearsons():
     assert found == pytest.approx(math.log(lowest / (1 - lowest)), rel=1e-6)
 
 
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.2, 0.5, 1.0])
+def test_an_attack_that_is_sure_of_a_share_of_the_records_is_judged_by_them(share):
+    # All right about the highest and the lowest, and in turn right and wrong about all others.
+    sure = int(share * 1000)
+    rest = np.arange(2000 - 2 * sure) % 2 == 0
+    membership = np.concatenate([np.ones(sure), rest, np.zeros(sure)]).astype(bool)
+    found = epsilon_lower_bound(-np.arange(2000.0), membership, delta=0.0).value
+    lowest = beta.ppf(0.05 / 5, 2 * sure, 1)
+    assert found == pytest.approx(math.log(lowest / (1 - lowest)), rel=1e-6)
+
+
 def test_ties_count_with_the_average_of_random_orders():
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 3, 60).astype(float)

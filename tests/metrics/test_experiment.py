@@ -71,7 +71,7 @@ def slow_experiment(losses, membership, clusters, unit):
         for i in range(n):
             called = losses[j, i] <= cuts[j]
             if membership[j, i]:
-                moved = slope * (losses[j, i] - cuts[j]) / errors[j]
+                moved = slope * (losses[j, i] - cuts[j]) / errors[j] if errors[j] else 0.0
                 cells[j, i] = (called - tpr.mean() + moved) / membership[j].sum() / m
             else:
                 cells[j, i] = -(called - fpr.mean()) / (~membership[j]).sum() / m
@@ -115,6 +115,16 @@ def test_the_figures_are_those_of_a_slow_count(pairs, persons, unevenness):
     assert (found.models, found.splits) == (8, 4 if pairs else 8)
     quartiles = np.quantile(advantages, [0.25, 0.5, 0.75])
     assert [found.q1, found.median, found.q3] == pytest.approx(quartiles)
+
+
+def test_a_model_whose_members_all_have_one_loss_has_no_slope():
+    rng = np.random.default_rng(0)
+    membership = rng.random((8, 40)) < 0.3
+    losses = world(rng, membership)
+    losses[2, membership[2]] = 0.5
+    found = membership_experiment(losses, membership)
+    _, mean = slow_experiment(losses, membership, np.arange(8), np.arange(40))
+    assert ends(found.mean) == pytest.approx(mean, abs=1e-12)
 
 
 def test_a_worked_example():

@@ -304,6 +304,11 @@ def test_the_singular_one_of_many_is_named():
     covariances = np.stack([np.eye(2), np.ones((2, 2)), np.eye(2)])
     with pytest.raises(InputError, match="of pair 1 is singular"):
         gaussian_kl(np.zeros(2), covariances, np.zeros(2), np.eye(2))
+    # Of two that have a factor, and lose all of its digits, the first.
+    covariances[1:, 1, 1], covariances[1:, 0, 1], covariances[1:, 1, 0] = 1 + 4e-16, 1.0, 1.0
+    np.linalg.cholesky(covariances)
+    with pytest.raises(InputError, match="of pair 1 is singular"):
+        gaussian_kl(np.zeros(2), covariances, np.zeros(2), np.eye(2))
     indefinite = np.stack([np.eye(2), np.eye(2), [[1, 2], [2, 1]]])
     with pytest.raises(InputError, match="of pair 2 is singular"):
         gaussian_kl(np.zeros(2), indefinite, np.zeros(2), np.eye(2))
