@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 from leakscope.leakage.averaging import Folded
 from leakscope.leakage.plans import GROUPS, Plan
@@ -54,6 +55,29 @@ def test_each_records_interval_is_the_jackknife():
     np.testing.assert_allclose((low + high) / 2, found.records)
     # The error of a difference of two means of 20 each.
     assert error.mean() == pytest.approx(math.sqrt(2 / 20), rel=0.4)
+
+
+def test_where_records_alone_vary_the_interval_is_students():
+    values = np.random.default_rng(0).normal(size=9)
+    found = Folded(values, np.tile(values, (GROUPS, 1)), np.zeros((1, 9)))
+    everyone = np.ones(9, dtype=bool)
+    interval = found.mean(everyone, np.arange(9), 0.95)
+    low, high = student.interval(0.95, 8, values.mean(), values.std(ddof=1) / 3)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-9)
+    # Rows of one person count together: three persons of three rows are three means.
+    persons = values.reshape(3, 3).mean(axis=1)
+    low, high = student.interval(0.95, 2, persons.mean(), persons.std(ddof=1) / math.sqrt(3))
+    interval = found.mean(everyone, np.repeat([5, 3, 8], 3), 0.95)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-9)
+
+
+def test_where_models_alone_vary_the_interval_is_the_jackknife():
+    without = np.random.default_rng(0).normal(size=(GROUPS, 1)) * np.ones(9)
+    found = Folded(np.full(9, 0.3), without, np.zeros((1, 9)))
+    interval = found.mean(np.ones(9, dtype=bool), np.arange(9), 0.95)
+    error = math.sqrt((GROUPS - 1) * without[:, 0].var())
+    low, high = student.interval(0.95, GROUPS - 1, 0.3, error)
+    assert (interval.low, interval.high) == pytest.approx((low, high), rel=1e-9)
 
 
 def test_what_never_varies_has_an_interval_of_no_width():

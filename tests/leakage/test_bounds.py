@@ -115,6 +115,7 @@ def test_the_success_bound_is_reached_by_erasure():
     # Seen or not seen: the total variation is the share seen, and nothing else helps.
     prior, share = 0.2, 0.6
     assert success_bound(share, prior) == pytest.approx((1 - prior) + prior * share)
+    assert success_bound(share, 1 - prior) == pytest.approx((1 - prior) + prior * share)
 
 
 @given(st.floats(0, 0.5))

@@ -59,6 +59,12 @@ def test_nearest_neighbours_as_the_paper_has_them(k, w):
         assert knn_divergence(one[:, 0], other[:, 0], k) == knn_divergence(one, other, k)
 
 
+def test_five_neighbours_are_asked_unless_told():
+    one, other = np.random.default_rng(0).normal(size=(2, 30))
+    assert knn_divergence(one, other) == knn_divergence(one, other, 5)
+    assert knn_divergence(one, other) != knn_divergence(one, other, 6)
+
+
 def test_both_directions_are_summed_for_each_record():
     rng = np.random.default_rng(0)
     membership = columns(rng, 24, 5, members=10)
