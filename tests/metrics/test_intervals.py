@@ -78,6 +78,14 @@ def test_wilson_touches_0_and_1_exactly_and_takes_fractional_sizes():
     assert wilson(1, 3).high < wilson(0.5, 1.5).high
 
 
+def test_rounding_pushes_no_end_of_wilsons_beyond_0_or_1():
+    for n in range(1, 200):
+        for tiny in (1e-17, 1e-16):
+            least, most = wilson(tiny * n, n), wilson((1 - tiny) * n, n)
+            assert 0 <= least.low <= least.value
+            assert most.value <= most.high <= 1
+
+
 @pytest.mark.parametrize(("successes", "n"), [(1, 0), (-1, 5), (6, 5), (math.nan, 5)])
 def test_wilson_refuses_impossible_counts(successes, n):
     with pytest.raises(InputError, match="successes"):

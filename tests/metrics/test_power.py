@@ -34,6 +34,12 @@ def test_ruling_a_leak_out_has_the_power_it_claims(p1, p0, limit):
     assert 0.75 <= np.mean(found) <= 0.87
 
 
+def test_a_tiny_leak_takes_as_many_as_the_normal_curve_says():
+    # With many records: (z of the level + z of the power)² · 2p(1 − p) / advantage².
+    expected = (1.959964 + 0.841621) ** 2 * 2 * 0.4 * 0.6 / 3.5e-6**2  # 3 · 10¹¹
+    assert records_to_show_leak(0.4 + 3.5e-6, 0.4) == pytest.approx(expected, rel=1e-4)
+
+
 def test_ruling_out_is_the_same_on_either_side():
     assert records_to_rule_out(0.5, 0.45, 0.1) == records_to_rule_out(0.45, 0.5, 0.1)
 

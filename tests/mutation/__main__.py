@@ -1,7 +1,7 @@
 """Mutation testing: does a test notice when an operator or a number of the source is changed?
 
     pip install cosmic-ray                                   # its operators make the mutants
-    python tests/mutation map metrics leakage exact attacks contracts
+    python tests/mutation map metrics leakage exact attacks
     python tests/mutation run --sample 300 --seed 0
     python tests/mutation report --sample 300 --seed 0
 
