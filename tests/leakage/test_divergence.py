@@ -65,15 +65,17 @@ def test_five_neighbours_are_asked_unless_told():
     assert knn_divergence(one, other) != knn_divergence(one, other, 6)
 
 
-def test_both_directions_are_summed_for_each_record():
+@pytest.mark.parametrize(("members", "k"), [(10, 3), (3, 2), (2, 1)])  # as many as there are
+@pytest.mark.parametrize("width", [1, 2])
+def test_both_directions_are_summed_for_each_record(width, members, k):
     rng = np.random.default_rng(0)
-    membership = columns(rng, 24, 5, members=10)
-    seen = gaussians(rng, membership, 1.0, 1.0, width=2)
+    membership = columns(rng, 24, 5, members=members)
+    seen = gaussians(rng, membership, 1.0, 1.0, width=width)
     found = prepare_divergence(seen, 3, seed=0)(membership)
     for record in range(5):
         side = membership[:, record]
         one, other = seen[side, record], seen[~side, record]
-        expected = knn_divergence(one, other, 3) + knn_divergence(other, one, 3)
+        expected = knn_divergence(one, other, k) + knn_divergence(other, one, k)
         assert found[record] == pytest.approx(expected, abs=1e-6)
 
 
