@@ -167,6 +167,19 @@ def test_the_ends_are_those_of_drawing_record_by_record(decimals):
     )
 
 
+def test_where_no_threshold_is_in_doubt_the_shares_of_members_follow_jeffreys():
+    # Of 20 members, all far from any threshold, five are found by one alone and two by the other.
+    rng = np.random.default_rng(0)
+    members = np.arange(420) < 20
+    first, second = rng.normal(size=(2, 420))
+    first[:20], second[:20] = -10.0, -10.0
+    first[:5], second[5:7] = 10.0, 10.0
+    found = tpr_difference(first, second, members, FPR, draws=40_000)
+    shares = rng.dirichlet([5.5, 2.5, 13.5], size=400_000)
+    expected = np.quantile(shares[:, 0] - shares[:, 1], [0.025, 0.975])
+    assert [found.low, found.high] == pytest.approx(expected, abs=0.01)
+
+
 def test_work_in_parts_draws_as_well(monkeypatch):
     first, second, members = world(np.random.default_rng(0), 1.0, 0.5)
     whole = tpr_difference(first, second, members, FPR, draws=20_000)
