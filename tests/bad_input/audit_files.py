@@ -72,7 +72,7 @@ READING = [
         files={"a.csv": b"x" * 2**24 + b",y\n1,yes\n"},
     ),
     case(
-        "semicolons", AUDIT, "no column 'y'",
+        "semicolons", AUDIT, "a.csv", "separated by semicolons",
         files={"a.csv": A.to_csv(sep=";", index=False), "b.csv": B.to_csv(sep=";", index=False)},
     ),
     case(
