@@ -27,8 +27,8 @@ demo: $(VENV)/core.stamp ## audit a model of the bundled data, print the verdict
 test: lint ## lint, types, import contracts and every test, with coverage
 	$(TEST) --cov
 
-check: lint ## the same without the slow tests and without coverage: before each commit
-	$(TEST) -m "not slow"
+check: lint ## the same without slow tests, browser and coverage: before each commit
+	$(TEST) -m "not slow and not browser"
 
 lint: $(VENV)/dev.stamp ## format, lint, types and import contracts alone
 	$(BIN)/ruff format --check .

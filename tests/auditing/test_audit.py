@@ -127,6 +127,7 @@ def test_classes_in_another_order_are_noticed(forest, sides):
     assert "by guessing among 2 classes" in control["detail"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(forest, sides):
     one, two = (leakscope.audit(forest, *sides, seed=7).outcomes for _ in range(2))
     assert one == two

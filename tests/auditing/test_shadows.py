@@ -63,6 +63,7 @@ def test_the_attacks_on_shadow_models_run_and_say_how_many_models_they_rest_on(a
         assert found[name]["auc"]["low"] > 0.6
 
 
+@pytest.mark.slow
 def test_the_report_tells_of_them(audited):
     report, _ = audited
     page = report.to_html()

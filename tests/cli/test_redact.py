@@ -67,6 +67,7 @@ def test_a_folder_with_records_is_refused_before_the_work(
     assert calls == []
 
 
+@pytest.mark.slow
 def test_shadow_models_are_not_kept(run: Run, calls: list[Any]) -> None:
     for more in ([], ["--redact"]):
         run("audit", "--dataset", "iris", "--recipe", "tree", "--out", f"there{len(more)}", *more)

@@ -176,6 +176,7 @@ def test_the_module_is_the_command(
     assert capsys.readouterr().out == f"leakscope {leakscope.__version__}\n"
 
 
+@pytest.mark.slow
 def test_a_table_whose_reader_has_gone_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -199,6 +199,7 @@ def test_networks_have_baselines_and_epochs(pool, tmp_path):
     assert set(before) <= {one.name for one in (tmp_path / "trials").iterdir()}
 
 
+@pytest.mark.slow
 def test_the_epsilon_of_a_row_is_what_opacus_accounts(pool):
     """From the noise that was taken, by its accountant: for every update, as they are sampled."""
     recipe = network(epochs=2, batch_size=20)

@@ -166,6 +166,7 @@ def test_the_fingerprint_changes_with_the_defense_and_its_options(defense):
     assert len(prints) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defense", each(SEEN_IN_TRIALS))
 def test_trials_never_take_a_plain_model_for_a_defended_one(defense, tmp_path):
     # What is only around explanations is seen through one.

@@ -254,6 +254,7 @@ def test_confidence_inflation_and_persons_widen_the_intervals():
             assert wide[2] - wide[1] > plain[2] - plain[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", ["found by one alone", "above the median"])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_rows_of_persons_count_together_wherever_that_shows(together, swapped):

@@ -115,6 +115,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up() -> None:
     assert time.monotonic() - start < 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "start_of_answer",
     [

@@ -113,6 +113,7 @@ def test_parts_of_a_batch_are_one_update(
     torch.testing.assert_close(trained(), whole, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits_with_dropout() -> None:
     def trained(seed: int) -> Tensor:
         module = made(MLP, [4, 6, 2], dropout=0.5)

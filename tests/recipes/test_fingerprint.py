@@ -178,6 +178,7 @@ def test_a_class_typed_in_is_known_by_what_it_does(tmp_path: Path) -> None:
     assert first != second
 
 
+@pytest.mark.slow
 def test_what_is_run_by_its_name_knows_its_package(
     own: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_one_worker_and_two_write_the_same_bytes(tmp_path: Path) -> None:
     roles = fixed_size(N, N // 2, 6, 0)
     stores = []

@@ -81,6 +81,7 @@ def test_nothing_on_a_page_can_run_or_reach_the_network(mixed: dict[str, Any]) -
     ]
 
 
+@pytest.mark.slow
 def test_hostile_text_is_shown_as_it_is(
     mixed: dict[str, Any], hostile_texts: tuple[str, ...]
 ) -> None:
@@ -317,6 +318,7 @@ def test_members_shown_to_themselves_need_no_other_extraction(
     assert "28 700 7.1% 5.2% to 9.1% 29 700 7.1%" in Page(html).text
 
 
+@pytest.mark.slow
 def test_leakage_stands_after_the_attacks_with_a_picture_and_what_it_does_not_say(
     leak: dict[str, Any], leakage: list[dict[str, Any]]
 ) -> None:
@@ -345,6 +347,7 @@ def test_leakage_stands_after_the_attacks_with_a_picture_and_what_it_does_not_sa
     assert 'id="leakage-figure-title"' in render(leak | {"verdict": leak["verdict"]})
 
 
+@pytest.mark.slow
 def test_leakage_without_groups_has_one_table(
     leak: dict[str, Any], leakage: list[dict[str, Any]]
 ) -> None:
@@ -352,6 +355,7 @@ def test_leakage_without_groups_has_one_table(
     assert "within each group of records" not in render(leak)
 
 
+@pytest.mark.slow
 def test_too_many_groups_for_a_picture_are_in_the_table(leak: dict[str, Any]) -> None:
     one = leak["outcomes"][0]["groups"][0]
     leak["outcomes"][0]["groups"] = [one | {"value": f"value {at}"} for at in range(40)]

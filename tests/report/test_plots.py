@@ -41,6 +41,7 @@ def draw(leak: dict[str, Any]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_figure_is_well_formed_and_has_a_text_alternative(leak: dict[str, Any]) -> None:
     for svg in draw(leak):
         root = ElementTree.fromstring(svg)

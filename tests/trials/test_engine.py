@@ -78,6 +78,7 @@ def test_the_table_is_what_a_plain_loop_gives(tmp_path: Path) -> None:
         assert np.array_equal(np.asarray(trials.observations[channel.name]), expected)
 
 
+@pytest.mark.slow
 def test_without_a_folder_the_models_last_as_long_as_the_table() -> None:
     trials = run(None)
     folder = trials.folder
@@ -234,6 +235,7 @@ def test_the_files_of_a_channel_follow_its_options(
 # The same bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [tree(), Together()], ids=["tree", "together"])
 def test_one_worker_and_two_write_the_same_bytes(
     tmp_path: Path, recipe: Any, bytes_of: BytesOf
@@ -477,6 +479,7 @@ def test_it_tells_how_many_models_and_how_long(
 # Errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_recipe_that_raises(
     tmp_path: Path, workers: int, journal: Journal, bytes_of: BytesOf

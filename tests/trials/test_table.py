@@ -186,6 +186,7 @@ else:
     )
 
 
+@pytest.mark.slow
 def test_a_temporary_folder_lasts_as_long_as_it_is_held(tmp_path: Path) -> None:
     keeper = Keeper()
     folder = keeper.folder
