@@ -10,6 +10,7 @@ from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
 from leakscope.exact.remainders import Remainders
+from leakscope.exact.turning import turned
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -85,7 +86,7 @@ def test_single_precision_leads_near_enough_to_save_exact_steps(
     case: tuple[Family, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left_out = LeftOut.of(*solved(*case), RECORDS)
-    changes, _ = left_out._nearly(left_out.curvatures, np.arange(4))
+    changes, _, _ = left_out._nearly(left_out.curvatures, np.arange(4))
     for column, record in enumerate(RECORDS):
         alone = minimum(left_out.regression, without(record))
         assert alone is not None
@@ -106,19 +107,51 @@ def test_single_precision_leads_near_enough_to_save_exact_steps(
     assert 2 * few < sum(rounds) - few
 
 
+def decrements(regression: Regression, models: np.ndarray) -> np.ndarray:
+    """How far models are from the optima without each record in turn, as Newton's decrement."""
+    found = []
+    for record in range(models.shape[2]):
+        weights = regression.weights.copy()
+        weights[record] = 0.0
+        gradient = regression.gradients(models[..., [record]], weights).ravel()
+        curvature = regression.hessian(models[..., record], weights)
+        found.append(np.sqrt(gradient @ np.linalg.solve(curvature, gradient)))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("turn", [False, True])
 @pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case[0].name)
 def test_what_is_found_is_below_the_tolerance_of_the_decrement(
-    case: tuple[Family, np.ndarray],
+    case: tuple[Family, np.ndarray], turn: bool
 ) -> None:
     regression, full = solved(*case, l2=1e-2)
+    if turn:
+        regression, full = turned(regression, full)
     left_out = LeftOut.of(regression, full, np.arange(40))
     models, found = left_out.solve_frozen()
     assert found.all()
-    for record in range(40):
-        gradient = regression.gradients(models[..., [record]], without(record)).ravel()
-        curvature = regression.hessian(models[..., record], without(record))
-        decrement = np.sqrt(gradient @ np.linalg.solve(curvature, gradient))
-        assert decrement < full.tolerance == 1e-10
+    assert decrements(regression, models).max() < full.tolerance == 1e-10
+
+
+MANY = np.random.default_rng(3).normal(size=(2500, 5)) * 10.0 ** np.arange(-2, 3)
+
+
+@pytest.mark.parametrize("family", [Binomial(), Multinomial(3)], ids=lambda family: family.name)
+def test_what_single_precision_is_sure_of_is_below_the_tolerance_too(family: Family) -> None:
+    """However features are scaled; and it is sure of most where there are many records."""
+    noisy = MANY @ (1.0 / 10.0 ** np.arange(-2, 3)) + np.random.default_rng(4).normal(size=2500)
+    y = (noisy > 0).astype(int) if family.name == "binomial" else np.digitize(noisy, [-1, 1])
+    regression = Regression.of(family, MANY, y, np.ones(2500), 1e-3)
+    full = minimum(regression, np.ones(2500))
+    assert full is not None
+    plain = LeftOut.of(regression, full, np.arange(100))
+    assert not plain._nearly(plain.curvatures, np.arange(100))[2].any()
+    regression, full = turned(regression, full)
+    left_out = LeftOut.of(regression, full, np.arange(100))
+    changes, _, sure = left_out._nearly(left_out.curvatures, np.arange(100))
+    assert sure.mean() > 0.5
+    reached = decrements(regression, full.model[..., None] + changes)
+    assert reached[sure].max() < full.tolerance == 1e-10
 
 
 def test_a_record_of_no_weight_is_found_where_it_is() -> None:

@@ -29,7 +29,7 @@ def left_out(request: pytest.FixtureRequest) -> LeftOut:
     return LeftOut.of(regression, full, np.arange(60))
 
 
-def near(left_out: LeftOut, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+def near(left_out: LeftOut, tolerance: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return nearly(
         Remainders.around(left_out.regression, left_out.full.model),
         left_out.curvatures.single(),
@@ -47,10 +47,11 @@ def off(left_out: LeftOut, changes: np.ndarray) -> np.ndarray:
 
 
 def test_the_changes_are_those_of_the_optima_in_single_precision(left_out: LeftOut) -> None:
-    changes, rates = near(left_out, 0.0)
+    changes, rates, sure = near(left_out, 0.0)
     assert changes.dtype == np.float64
     assert off(left_out, changes).max() < 1e-6
     assert ((rates > 0) & (rates < 0.7)).all()
+    assert not sure.any()  # nothing is known without a rounding error
 
 
 def test_mixing_saves_rounds(left_out: LeftOut, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,10 +62,10 @@ def test_mixing_saves_rounds(left_out: LeftOut, monkeypatch: pytest.MonkeyPatch)
         return of(self, changes, records)
 
     monkeypatch.setattr(Remainders, "of", counted)
-    mixed, _ = near(left_out, 1e-10)
+    mixed, *_ = near(left_out, 1e-10)
     few = sum(columns)
     monkeypatch.setattr(module, "_share", lambda now, *others: np.zeros(len(now), np.float32))
-    plain, _ = near(left_out, 1e-10)
+    plain, *_ = near(left_out, 1e-10)
     assert few < 0.9 * (sum(columns) - few)
     assert np.median(off(left_out, mixed)) < 1e-5
     assert np.median(off(left_out, plain)) < 1e-5
@@ -80,9 +81,45 @@ def test_a_column_that_does_not_shrink_stays_where_it_was(
     monkeypatch.setattr(
         Remainders, "of", lambda self, changes, records: np.full(changes.shape, np.nan, np.float32)
     )
-    changes, rates = near(left_out, 1e-10)
+    changes, rates, sure = near(left_out, 1e-10)
     np.testing.assert_allclose(changes, left_out.one_step(), rtol=0, atol=1e-14)
     assert (rates == 1).all()
+    assert not sure.any()
+
+
+def test_a_remainder_that_is_known_well_enough_needs_no_exact_step(left_out: LeftOut) -> None:
+    """At a tolerance of 1e-5 all of them are, at 1e-10 hardly any of 60 records."""
+    changes, _, sure = near(left_out, 1e-5)
+    assert sure.all()
+    gradients = left_out.regression.gradients(
+        left_out.full.model[..., None] + changes, np.ones(60), left_out.records
+    )
+    assert left_out.curvatures.steps(gradients)[1].max() < 1e-5
+    assert near(left_out, 1e-10)[2].mean() < 0.1
+
+
+def test_the_first_remainder_grows_along_the_first_step(
+    left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a square function of one number, δ = δ₀ + r δ², the next step is closer by far."""
+    first, r = 0.1, 0.3
+    exact = (1 - np.sqrt(1 - 4 * r * first)) / (2 * r)
+    along = np.array([-r * first**2 * first], np.float32)
+    growth = float(module._growth(along, np.array([first]))[0])
+    assert abs(first + growth * r * first**2 - exact) < 0.1 * abs(first + r * first**2 - exact)
+    np.testing.assert_array_equal(module._growth(np.zeros(1, np.float32), np.zeros(1)), 1.0)
+    columns, of = list[int](), Remainders.of
+
+    def counted(self: Remainders, changes: np.ndarray, records: np.ndarray) -> np.ndarray:
+        columns.append(len(records))
+        return of(self, changes, records)
+
+    monkeypatch.setattr(Remainders, "of", counted)
+    near(left_out, 1e-10)
+    few = sum(columns)
+    monkeypatch.setattr(module, "_growth", lambda along, first: np.ones_like(along))
+    near(left_out, 1e-10)
+    assert few < sum(columns) - few
 
 
 def test_the_share_is_the_one_that_makes_the_mixture_smallest() -> None:

@@ -24,7 +24,7 @@ class LeftOut:
     """The curvature at the optimum of all records without each of m of them.
 
     records (m,); kept (m,): the share of the curvature that is left in the direction that loses
-    most.
+    most; remainders: of the regression around this optimum, where they are known.
     """
 
     regression: Regression
@@ -32,9 +32,16 @@ class LeftOut:
     records: Indices
     curvatures: Curvatures[np.float64]
     kept: Floats
+    remainders: Remainders | None = None
 
     @classmethod
-    def of(cls, regression: Regression, full: Minimum, records: Indices) -> LeftOut:
+    def of(
+        cls,
+        regression: Regression,
+        full: Minimum,
+        records: Indices,
+        remainders: Remainders | None = None,
+    ) -> LeftOut:
         """Prepare to leave out these records, one each."""
         rows = np.ascontiguousarray(regression.design[records].T)
         unit = np.eye(regression.basis.shape[1])
@@ -45,7 +52,8 @@ class LeftOut:
         # Where nothing is left there is nothing to correct: such a column is not solved this way.
         safe = np.where((kept > _DETERMINED)[:, None, None], leverages, 0.0)
         inner = np.ascontiguousarray(np.linalg.solve(unit - safe, own).transpose(1, 2, 0))
-        return cls(regression, full, records, Curvatures(full.inverse, solved, inner), kept)
+        curvatures = Curvatures(full.inverse, solved, inner)
+        return cls(regression, full, records, curvatures, kept, remainders)
 
     @property
     def determined(self) -> Bools:
@@ -63,24 +71,29 @@ class LeftOut:
     @property
     def own_gradients(self) -> Floats:
         """The gradients of the records' losses at the optimum of all, (D, K, m)."""
-        models = np.repeat(self.full.model[..., None], len(self.records), axis=2)
+        model = self.full.model
+        models = np.broadcast_to(model[..., None], (*model.shape, len(self.records)))
         return self.regression.own_gradients(models, self.records)
 
     def solve_frozen(self) -> tuple[Floats, Bools]:
         """The models without each record (D, K, m), and which of them are found (m,).
 
-        Newton's steps with the curvature of the optimum of all, from where single precision leads.
-        They shrink by about the same factor each time, so that a column is found when the next one,
-        were it to shrink ten times less than any before, is below the tolerance. A column that is
-        not found holds the optimum of all.
+        Newton's steps with the curvature of the optimum of all, from where single precision leads;
+        what it finds itself is left there. They shrink by about the same factor each time, so that
+        a column is found when the next one, were it to shrink ten times less than any before, is
+        below the tolerance. A column that is not found holds the optimum of all.
         """
         active = np.flatnonzero(~self.determined)
         curvatures = self.curvatures.of(active)
-        here, rates = self._nearly(curvatures, active)
+        here, rates, sure = self._nearly(curvatures, active)
         here += self.full.model[..., None]
-        slow, last = np.zeros(len(active), dtype=np.intp), np.full(len(active), np.inf)
         found = np.zeros(len(self.records), dtype=np.bool_)
-        ended = [(active[:0], here[..., :0])]
+        found[active[sure]] = True
+        left, kept = np.flatnonzero(sure), np.flatnonzero(~sure)
+        ended = [(active[left], taken(here, left))]
+        active, rates = active[kept], rates[kept]
+        here, curvatures = taken(here, kept), curvatures.of(kept)
+        slow, last = np.zeros(len(active), dtype=np.intp), np.full(len(active), np.inf)
         for _ in range(_ROUNDS):
             if len(active) == 0:
                 break
@@ -108,13 +121,15 @@ class LeftOut:
 
     def _nearly(
         self, curvatures: Curvatures[np.float64], columns: Indices
-    ) -> tuple[Floats, Floats]:
-        """Changes (D, K, c) that lead near the optima of some columns, and their rates (c,)."""
-        remainders = Remainders.around(self.regression, self.full.model)
+    ) -> tuple[Floats, Floats, Bools]:
+        """Changes (D, K, c) that lead near the optima of some columns, see ``nearly``."""
+        remainders = self.remainders or Remainders.around(self.regression, self.full.model)
         first = curvatures.steps(taken(self.own_gradients, columns))
-        return nearly(
+        changes, rates, sure = nearly(
             remainders, curvatures.single(), first, self.records[columns], self.full.tolerance
         )
+        # In other coordinates rounding depends on the features, and nobody knows how much it is.
+        return changes, rates, sure & (self.regression.turn is not None)
 
     def _certain(self, models: Floats, columns: Bools) -> Bools:
         """Whether the curvature is sure not to have vanished on the way to these models, (m,).

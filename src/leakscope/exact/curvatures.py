@@ -22,11 +22,11 @@ from leakscope.protocols import Indices
 class Curvatures(Generic[Number]):
     """H_j⁻¹ for each of m records.
 
-    inverse (D·K, D·K): H⁻¹; solved (D, K, K, m): H⁻¹U; inner (K, K, m): what Woodbury's identity
-    multiplies.
+    inverse (D·K, D·K): H⁻¹, or None where it is the unit matrix; solved (D, K, K, m): H⁻¹U; inner
+    (K, K, m): what Woodbury's identity multiplies.
     """
 
-    inverse: NDArray[Number]
+    inverse: NDArray[Number] | None
     solved: NDArray[Number]
     inner: NDArray[Number]
 
@@ -36,13 +36,17 @@ class Curvatures(Generic[Number]):
 
     def single(self) -> Curvatures[np.float32]:
         """The same in single precision."""
-        parts = (self.inverse, self.solved, self.inner)
-        return Curvatures(*(part.astype(np.float32) for part in parts))
+        inverse = None if self.inverse is None else self.inverse.astype(np.float32)
+        return Curvatures(inverse, self.solved.astype(np.float32), self.inner.astype(np.float32))
 
     def steps(self, gradients: NDArray[Number]) -> tuple[NDArray[Number], NDArray[Number]]:
         """H_j⁻¹ times the gradient of each column (D, K, m), and the decrements (m,)."""
-        flat = gradients.reshape(len(self.inverse), -1)
-        steps = self.corrected((self.inverse @ flat).reshape(gradients.shape), gradients)
+        if self.inverse is None:
+            steps = gradients.copy()
+        else:
+            flat = gradients.reshape(len(self.inverse), -1)
+            steps = (self.inverse @ flat).reshape(gradients.shape)
+        steps = self.corrected(steps, gradients)
         return steps, np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0))
 
     def corrected(self, steps: NDArray[Number], gradients: NDArray[Number]) -> NDArray[Number]:

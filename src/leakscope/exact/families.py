@@ -175,16 +175,31 @@ class Multinomial:
         return shares, np.ones(len(logits), dtype=np.float32)
 
     def remainders(self, known: Singles, changes: Singles, spare: Sequence[Singles]) -> Singles:
-        # With E = e^u − 1 and means over the shares p: p(z + u) − p(z) = p (E − Ē) / (1 + Ē).
+        # Changes are taken relative to their mean over the shares p, which is then 0. With
+        # q = e^u − 1 − u, p(z + u) − p(z) − p u = p (q − q̄ − u q̄) / (1 + q̄). The continued fraction
+        # of the Binomial has q = u (h − M) / (N + M − h), h = N u/2, for |u| < 1: nothing cancels.
         shares = known
-        with np.errstate(over="ignore", invalid="ignore"):  # a model so far away is not found here
-            grown = np.expm1(changes)
-            mean = (shares * grown).sum(axis=1, keepdims=True)
-            grown -= mean
-            grown /= 1.0 + mean
+        above, below, factor = spare
         changes -= (shares * changes).sum(axis=1, keepdims=True)
-        grown -= changes
-        return np.multiply(grown, shares, out=changes)
+        with np.errstate(over="ignore", invalid="ignore"):  # a model so far away is not found here
+            np.multiply(changes, changes, out=factor)
+            np.multiply(factor, 20.0, out=above)
+            above += 840.0
+            np.multiply(above, 2.0, out=below)
+            above *= changes
+            factor *= factor + 140.0
+            above -= factor
+            below -= above
+            above /= below
+            above *= changes
+            far = np.abs(changes) > 1.0  # where there is nothing to lose
+            above[far] = np.expm1(changes[far]) - changes[far]
+            mean = (shares * above).sum(axis=1, keepdims=True)
+            changes *= mean
+            above -= mean
+            above -= changes
+            above /= 1.0 + mean
+        return np.multiply(above, shares, out=changes)
 
 
 def _softmax(logits: Floats) -> Floats:

@@ -23,7 +23,9 @@ from leakscope.exact.influence import LeaveOneOut, Method
 from leakscope.exact.labels import Labelled, labelled, named
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
+from leakscope.exact.remainders import Remainders
 from leakscope.exact.threads import over_parts, single_products
+from leakscope.exact.turning import turned
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats, Indices, Progress, silent
 
@@ -108,12 +110,24 @@ class Task:
         """The records that equal none before them."""
         return np.unique(self.alike)
 
+    @cached_property
+    def turned(self) -> tuple[Regression, Minimum]:
+        """The regression and its optimum in the coordinates in which records are left out."""
+        return turned(self.regression, self.full)
+
+    @cached_property
+    def remainders(self) -> Remainders:
+        """Of that regression around its optimum, the same for all parts."""
+        regression, full = self.turned
+        return Remainders.around(regression, full.model)
+
     @property
     def parts(self) -> list[Indices]:
         """These records in groups whose models are found together: by the shape alone."""
         width, free = self.full.model.shape
         step = max(1, min(_COLUMNS, _NUMBERS // (width * free * free)))
-        return [self.distinct[i : i + step] for i in range(0, len(self.distinct), step)]
+        # As large as each other, so that no thread waits for another.
+        return np.array_split(self.distinct, -(-len(self.distinct) // step))
 
     def result(self, columns: Sequence[Floats], method: Method) -> LeaveOneOut:
         """The result of models (m, C, d + 1) of all parts."""
@@ -136,13 +150,13 @@ class Task:
 def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:
     """The models (m, C, d + 1) without each of these records, and those that cannot be missed."""
     regression, full = task.regression, task.full
-    left_out = LeftOut.of(regression, full, records)
     if regression.family.name == "gaussian":  # one step is all the way
+        left_out = LeftOut.of(regression, full, records)
         models = full.model[..., None] + left_out.one_step()
         refused = [int(record) for record in records[left_out.determined]]
         return regression.parameters(models), refused
-    models, found = left_out.solve_frozen()
-    refused = []
+    models, found = LeftOut.of(*task.turned, records, task.remainders).solve_frozen()
+    theta, refused = task.turned[0].parameters(models), []
     for column in np.flatnonzero(~found):
         weights = regression.weights.copy()
         weights[records[column]] = 0.0
@@ -150,8 +164,8 @@ def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:
         if alone is None:
             refused.append(int(records[column]))
         else:
-            models[..., column] = alone.model
-    return regression.parameters(models), refused
+            theta[column] = regression.parameters(alone.model[..., None])[0]
+    return theta, refused
 
 
 def _no_optimum_without(records: Sequence[int], l2: float) -> str:

@@ -33,25 +33,29 @@ _EPSILON = float(np.finfo(np.float64).eps)
 class Minimum:
     """The optimum of a regression.
 
-    model (D, K); factor: the Cholesky factor of the curvature (D·K, D·K) there; sharpness: its
-    smallest eigenvalue relative to the curvature where nothing is predicted surely; tolerance: the
-    decrement below which a model is at the optimum.
+    model (D, K); factor: the Cholesky factor of the curvature (D·K, D·K) there, or None where that
+    is the unit matrix; sharpness: its smallest eigenvalue relative to the curvature where nothing
+    is predicted surely; tolerance: the decrement below which a model is at the optimum.
     """
 
     model: Floats
-    factor: tuple[Floats, bool]
+    factor: tuple[Floats, bool] | None
     sharpness: float
     tolerance: float
 
     def solve(self, vectors: Floats) -> Floats:
         """H⁻¹ times vectors (D, K, m), in the same shape."""
+        if self.factor is None:
+            return vectors.copy()
         flat = vectors.reshape(len(self.factor[0]), -1)
         solved: Floats = cho_solve(self.factor, flat, check_finite=False)
         return solved.reshape(vectors.shape)
 
     @cached_property
-    def inverse(self) -> Floats:
+    def inverse(self) -> Floats | None:
         """H⁻¹, for steps of which the next corrects the rounding: a product is the fastest."""
+        if self.factor is None:
+            return None
         inverse: Floats = cho_solve(self.factor, np.eye(len(self.factor[0])))
         return inverse
 

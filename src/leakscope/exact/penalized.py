@@ -12,7 +12,7 @@ have at l2 = 0, that is the shortest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -35,7 +35,9 @@ class Regression:
 
     design (n, D), mirrored for one of two classes, targets (n,) and weights (n,) of the records.
     Models are arrays of free parameters (D, K, m). varied (d,): which v features are not the same
-    for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them.
+    for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them. turn
+    (D, D): leads from other coordinates to these, or None, see ``turned``. penalty (D,): of the
+    square of each coordinate; of products of two of them, (D, D), where they are turned.
     """
 
     family: Family
@@ -46,13 +48,16 @@ class Regression:
     varied: Bools
     centre: Floats
     rotation: Floats | None
-    penalties: Floats = field(init=False)
+    turn: Floats | None = None
+    penalty: Floats = field(init=False)
     basis: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        penalties = np.full((self.design.shape[1], 1, 1), self.l2)
-        penalties[-1] = 0.0
-        object.__setattr__(self, "penalties", penalties)
+        penalty = np.full(self.design.shape[1], self.l2)
+        penalty[-1] = 0.0
+        if self.turn is not None:
+            penalty = self.turn.T @ (penalty[:, None] * self.turn)
+        object.__setattr__(self, "penalty", penalty)
         object.__setattr__(self, "basis", self.family.basis)
 
     @classmethod
@@ -76,12 +81,16 @@ class Regression:
             targets = np.ones_like(targets)
         return cls(family, design, targets, weights, l2, varied, centre, rotation)
 
+    def turned(self, turn: Floats) -> Regression:
+        """The same in coordinates that this matrix (D, D) leads back from."""
+        return replace(self, design=self.design @ turn, turn=turn)
+
     def gradients(self, models: Floats, weights: Floats, without: Indices | None = None) -> Floats:
         """The gradient of the sum at each of m models (D, K, m), in the same shape.
 
         without (m,): a record for each model that is not in its sum.
         """
-        gradients = self.penalties * models
+        gradients = self._pull(models)
 
         def residuals(rows: slice, logits: Floats) -> Floats:
             return self.family.residuals(logits, self.targets[rows], weights[rows])
@@ -114,7 +123,7 @@ class Regression:
     def own_gradients(self, models: Floats, records: Indices) -> Floats:
         """What record j adds to the gradient of model j, for m records and models (D, K, m)."""
         rows = self.design[records]
-        logits = np.einsum("dm,dcm->mc", rows.T.copy(), self.basis @ models)
+        logits = np.einsum("dm,dcm->mc", rows.T.copy(), times(self.basis, models))
         residuals = self.family.residuals(
             logits[..., None], self.targets[records], self.weights[records]
         )[..., 0]
@@ -157,23 +166,35 @@ class Regression:
     def _penalized(self, hessian: Floats) -> Floats:
         width, free = hessian.shape[:2]
         matrix = hessian.reshape(width * free, width * free)
-        matrix[np.diag_indices(len(matrix))] += np.repeat(self.penalties[:, 0, 0], free)
+        if self.penalty.ndim == 1:
+            matrix[np.diag_indices(len(matrix))] += np.repeat(self.penalty, free)
+        else:
+            matrix += np.kron(self.penalty, np.eye(free))
         return matrix
+
+    def _pull(self, models: Floats) -> Floats:
+        """The derivative of the penalty at models (D, K, …)."""
+        if self.penalty.ndim == 1:
+            pull: Floats = self.penalty.reshape(-1, *[1] * (models.ndim - 1)) * models
+            return pull
+        return np.tensordot(self.penalty, models, 1)
 
     def objective(self, model: Floats, weights: Floats) -> float:
         """The sum itself at one model (D, K)."""
         losses = self.family.losses(self.design @ (model @ self.basis.T), self.targets)
-        return float(weights @ losses + (self.penalties[:, 0] * model**2).sum() / 2)
+        return float(weights @ losses + (self._pull(model) * model).sum() / 2)
 
     def magnitudes(self, model: Floats, weights: Floats) -> Floats:
         """The size of the terms that cancel in the gradient at one model, (D, K)."""
         logits = self.design @ (model @ self.basis.T)
         residuals = self.family.residuals(logits[..., None], self.targets, weights)[..., 0]
         sizes: Floats = np.abs(self.design).T @ np.abs(residuals @ self.basis)
-        return sizes + self.penalties[:, 0] * np.abs(model)
+        return sizes + np.abs(self._pull(model))
 
     def parameters(self, models: Floats) -> Floats:
         """Models (D, K, m) as the user knows them: weights and intercept, (m, C, d + 1)."""
+        if self.turn is not None:
+            models = np.tensordot(self.turn, models, 1)
         found = np.ascontiguousarray(times(self.basis, models).transpose(2, 1, 0))
         flat = found.reshape(-1, found.shape[2])  # one product in place of one for each model
         weights = flat[:, :-1] if self.rotation is None else flat[:, :-1] @ self.rotation.T
