@@ -3,8 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import rankdata
 
-from leakscope.controls.blind import _permutation_test, blind_control
+from leakscope.controls.blind import (
+    ENOUGH,
+    LEVEL,
+    PERMUTATIONS,
+    _permutation_test,
+    blind_control,
+)
 from leakscope.evidence import Folds
 from leakscope.records import Records
 
@@ -70,6 +77,30 @@ def test_one_side_alone_in_a_half_cannot_be_run():
 
 
 @pytest.mark.slow
+def p_after_all(scores, membership, blocks, seed):
+    """The share of all permutations, one after another."""
+    rng, own = np.random.default_rng(seed), membership.astype(float)
+    apart = [scores[membership].mean() - scores[~membership].mean()]
+    for _ in range(PERMUTATIONS):
+        drawn = rng.permuted(own[None], axis=1)[0] > 0
+        apart.append(scores[drawn].mean() - scores[~drawn].mean())
+    return np.mean(np.array(apart) >= apart[0] - 1e-9)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 0.9, 1.3])
+def test_the_permutation_test_ends_early_and_decides_the_same(shift):
+    rng = np.random.default_rng(int(10 * shift))
+    membership = np.arange(60) < 30
+    ranks = rankdata(rng.normal(size=60) + shift * membership)
+    _, p = _permutation_test(ranks, membership, np.arange(60), 1)
+    whole = p_after_all(ranks, membership, np.arange(60), 1)
+    assert (p < LEVEL) == (whole < LEVEL)
+    if whole < ENOUGH / PERMUTATIONS / 2:
+        assert p == pytest.approx(whole, rel=1e-12)
+    else:
+        assert abs(p - whole) < 4 * whole / np.sqrt(ENOUGH)
+
+
 def test_the_permutation_test_is_exact_under_the_null():
     """p-values of pure noise: no more than α of them at or below α (binomial, 1 in 10⁶)."""
     rng = np.random.default_rng(0)
