@@ -10,7 +10,13 @@ import torch
 from torch import nn
 
 from leakscope.defenses import as_defense
-from leakscope.defenses.pruning import BudgetSearch, Candidate, Pruning, search_budgets
+from leakscope.defenses.pruning import (
+    BudgetSearch,
+    Candidate,
+    Pruning,
+    search_among,
+    search_budgets,
+)
 from leakscope.errors import InputError, ModelError
 from leakscope.models.torch import TorchModel
 from leakscope.networks import MLP
@@ -216,6 +222,35 @@ def test_every_candidate_is_there_with_its_figures() -> None:
     assert found.allowed == found.candidates
     assert found.chosen is found.candidates[1]
     assert found.candidates[1].pruning == Pruning(8, epochs=2, retrain=2)
+
+
+def test_the_same_models_are_judged_on_some_of_the_records() -> None:
+    """Trained on all members whatever they are judged on."""
+    sides: list[tuple[list[Any], list[Any]]] = []
+
+    def gain(model: Model, members: Records, reference: Records) -> float:
+        sides.append((members.y.tolist(), reference.y.tolist()))
+        return len(members) / 1000
+
+    everyone, some = np.ones(150, dtype=bool), np.arange(150) % 5 > 1
+    choices = [Pruning(ratio, 2, 2) for ratio in (2, 8)]
+    whole, part = search_among(
+        RECIPE, RECORDS, ROLES, 3, choices, [everyone, some], gain=gain, tolerance=0.5
+    )
+    pair = [
+        (RECORDS.y[mask & (ROLES == 1)].tolist(), RECORDS.y[mask & (ROLES == 2)].tolist())
+        for mask in (everyone, some)
+    ]
+    assert sides == pair * 3
+    assert whole == search_budgets(RECIPE, RECORDS, ROLES, 3, choices, gain=gain, tolerance=0.5)
+    assert [one.gain for one in (part.baseline, *part.candidates)] == [0.03] * 3
+    assert [one.weights for one in part.candidates] == [one.weights for one in whole.candidates]
+    judged = some & (ROLES == 2)
+    for one, recipe in zip(part.candidates, choices, strict=True):
+        model = trained(recipe.wrap_recipe(RECIPE), seed=3)
+        assert one.accuracy == np.mean(model.predict(X[judged]) == RECORDS.y[judged])
+    with pytest.raises(InputError, match=r"no reference records \(role 2\) to measure"):
+        search_among(UNTRAINED, RECORDS, ROLES, 0, choices, [ROLES == 1], gain=gain)
 
 
 def test_more_than_the_ratio_may_be_searched_for() -> None:

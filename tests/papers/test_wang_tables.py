@@ -11,7 +11,7 @@ from leakscope.defenses.pruning import Pruning
 from leakscope.papers import wang_comparing, wang_setups, wang_tables
 from leakscope.papers.experiment import Experiment, Setting
 from leakscope.papers.wang_attack import InferenceAttack
-from leakscope.papers.wang_setups import THRESHOLDS, Pool
+from leakscope.papers.wang_setups import LOCATION, MNIST, THRESHOLDS, Pool
 from leakscope.papers.wang_tables import (
     _by_gap,
     _choices,
@@ -84,9 +84,15 @@ def test_table_1_has_pruning_and_minmax_beside_the_baselines(
 
 def test_what_algorithm_1_chose_is_told_where_it_stands() -> None:
     records = TINY.load(Setting())
-    pools = [Pool(replace(TINY, name="A", apart={"seed": 1}), records), Pool(TINY, records)]
-    (note,) = _choices(pools, ["minmax", "prune+minmax"])
-    assert note.startswith(f"A: the learning rates of {PRUNED} were chosen by Algorithm 1")
+    apart = replace(TINY, name=MNIST.name, apart={"seed": 1})
+    setups = [apart, replace(TINY, name=LOCATION.name), TINY]
+    pools = [Pool(one, records) for one in setups]
+    first, second = _choices(pools, ["minmax", "prune+minmax"])
+    chosen = f"the learning rates of {PRUNED} were chosen by Algorithm 1"
+    assert first.startswith(f"{MNIST.name}: {chosen}")
+    assert "among records that are in no table" in first
+    assert second.startswith(f"{LOCATION.name}: {chosen}")
+    assert "D′ of the tables at quick and seed 0" in second
     assert _choices(pools, ["minmax"]) == []
 
 

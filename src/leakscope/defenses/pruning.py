@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from leakscope.defenses.networks import defended, network_recipe, refuse_own_loop
 from leakscope.errors import InputError, ModelError
 from leakscope.options import magnitude, whole_number
-from leakscope.protocols import Defense, Model, Recipe
+from leakscope.protocols import Bools, Defense, Model, Recipe
 from leakscope.records import Records
 from leakscope.registry import register
 
@@ -205,13 +205,38 @@ def search_budgets(
     be chosen than how much. gain(model, members, reference): larger where they are told apart more
     easily. pruning: all settings but the ratio. Every model is trained from the same seed.
     """
-    magnitude("tolerance", tolerance)
     template = replace(pruning or Pruning(), budgets=None)
     choices = [one if isinstance(one, Pruning) else replace(template, ratio=one) for one in ratios]
+    everyone = np.ones(len(records), dtype=bool)
+    (found,) = search_among(
+        recipe, records, roles, seed, choices, [everyone], gain=gain, tolerance=tolerance
+    )
+    return found
+
+
+def search_among(
+    recipe: Recipe,
+    records: Records,
+    roles: NDArray[np.int8],
+    seed: int,
+    choices: Sequence[Pruning],
+    among: Sequence[Bools],
+    *,
+    gain: Gain,
+    tolerance: float = 0.01,
+) -> list[BudgetSearch]:
+    """Judge the same candidates several times, each time on some of the records alone.
+
+    among: of each judgement a mask (n,) of the records on which gain and accuracy are measured;
+    models are trained once, on all members. The rest is as in ``search_budgets``.
+    """
+    magnitude("tolerance", tolerance)
     if not choices:
         raise InputError("The search has no ratio to try; give one or more, such as [4, 8, 16]")
-    members, reference = _sides(records, roles)
-    plain = network_recipe(recipe, template)
+    _refuse_shape(records, roles)
+    sides = [_sides(records, roles * mask) for mask in among]
+    _refuse_shared(records, roles)
+    plain = network_recipe(recipe, choices[0])
     recipes = [plain, *(network_recipe(one.wrap_recipe(plain), one) for one in choices)]
     _refuse_numbers(plain, records)
     for made in recipes:
@@ -219,24 +244,30 @@ def search_budgets(
     found = []
     for one, made in zip([None, *choices], recipes, strict=True):
         (model,) = made.fit_many(records, roles[None], [seed])
-        found.append(_candidate(one, model, members, reference, gain))
-    return BudgetSearch(found[0], tuple(found[1:]), tolerance)
+        found.append([_candidate(one, model, *pair, gain) for pair in sides])
+    return [
+        BudgetSearch(baseline, tuple(candidates), tolerance)
+        for baseline, *candidates in zip(*found, strict=True)
+    ]
 
 
-def _sides(records: Records, roles: NDArray[np.int8]) -> tuple[Records, Records]:
-    """The members and the reference records of one model."""
+def _refuse_shape(records: Records, roles: NDArray[np.int8]) -> None:
+    """Refuse roles that are not one for each record."""
     if np.shape(roles) != (len(records),):
         raise InputError(
             f"The roles of {len(records)} {records.name} have the shape {np.shape(roles)}; give "
             "one for each"
         )
+
+
+def _sides(records: Records, roles: NDArray[np.int8]) -> tuple[Records, Records]:
+    """The members and the reference records that one model is judged on."""
     for role, what in ((1, "members"), (2, "reference records")):
         if not (roles == role).any():
             raise InputError(
                 f"The search for budgets has no {what} (role {role}) to measure the gain on; give "
                 f"some of the {len(records)} {records.name} this role"
             )
-    _refuse_shared(records, roles)
     return records.take(roles == 1), records.take(roles == 2)
 
 

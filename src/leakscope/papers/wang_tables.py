@@ -23,6 +23,7 @@ from leakscope.papers.wang_setups import (
     LOCATION,
     MNIST,
     PAPER,
+    SEARCHED,
     Pool,
     pools,
     setup_of,
@@ -177,11 +178,21 @@ def _choices(found: Sequence[Pool], kinds: Sequence[str]) -> list[str]:
     """How the settings of a defense were chosen, where that was by a search."""
     return [
         f"{pool.setup.name}: the learning rates of {pool.setup.pruning} were chosen by Algorithm "
-        "1, for the least inference gain between members and D′ among records that are in no "
-        "table; see wang-algorithm1."
+        f"1, for the least inference gain between members and D′ {_where(pool)}; see "
+        "wang-algorithm1."
         for pool in found
-        if pool.setup.apart is not None and any("prune" in kind.split("+") for kind in kinds)
+        if pool.setup.name in SEARCHED and any("prune" in kind.split("+") for kind in kinds)
     ]
+
+
+def _where(pool: Pool) -> str:
+    """On which records the choice was made."""
+    if pool.setup.apart is None:
+        return (
+            "of the tables at quick and seed 0, where D′ of one seed has non-members that others "
+            "are evaluated on"
+        )
+    return "among records that are in no table"
 
 
 def _all(found: Sequence[Pool], kinds: Sequence[str], setting: Setting) -> list[Compared]:
