@@ -115,8 +115,8 @@ def test_remainders_are_what_is_left_beyond_first_order(
     expected = remainders_by_hand(family, logits, changes.astype(np.float64), targets)
     known, scales = family.expansion(logits)
     spare = np.empty((3, *changes.shape, 1), dtype=np.float32)
-    found = family.remainders(known, changes[..., None].copy(), spare)[..., 0]
-    found *= scales[:, None]
+    found = family.remainders(known, changes[..., None] / np.float32(family.unit), spare)[..., 0]
+    found *= family.unit * scales[:, None]
     assert found.dtype == np.float32
     np.testing.assert_allclose(
         found, expected, rtol=tolerance, atol=tolerance * np.abs(expected).max()
@@ -127,8 +127,9 @@ def test_the_remainder_of_a_small_change_keeps_its_digits() -> None:
     """It is −σ′(z) tanh(z/2) u²/2 to second order, and a difference would have none left."""
     z, u = 1.5, 1e-5
     known, scales = Binomial().expansion(np.array([[z]]))
-    changes, spare = np.full((1, 1, 1), u, np.float32), np.empty((3, 1, 1, 1), np.float32)
-    found = float(Binomial().remainders(known, changes, spare).item() * scales[0])
+    unit, spare = Binomial().unit, np.empty((3, 1, 1, 1), np.float32)
+    changes = np.full((1, 1, 1), u / unit, np.float32)
+    found = float(Binomial().remainders(known, changes, spare).item() * unit * scales[0])
     slope = expit(z) * expit(-z)
     assert found == pytest.approx(-slope * np.tanh(z / 2) * u**2 / 2, rel=1e-4)
 

@@ -94,13 +94,14 @@ def test_it_gives_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert minimum(logistic(), ONES) is None
 
 
-def test_the_last_step_is_checked_with_the_curvature_before_it(
+def test_near_the_optimum_the_curvature_is_kept_and_that_of_the_optimum_is_returned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     regression = logistic()
     best = found(regression)
+    assert best.factor is not None
     away = RNG.normal(size=best.model.shape)
-    start = best.model + 1e-9 * away / np.linalg.norm(best.factor[0].T @ away)
+    start = best.model + 5e-4 * away / np.linalg.norm(best.factor[0].T @ away)
     turns, hessian = list[int](), Regression.hessian
 
     def counted(self: Regression, *given: np.ndarray) -> np.ndarray:
@@ -109,11 +110,39 @@ def test_the_last_step_is_checked_with_the_curvature_before_it(
 
     monkeypatch.setattr(Regression, "hessian", counted)
     again = found(regression, start=start)
-    assert len(turns) == 1
+    assert len(turns) == 2  # of the start and of the optimum
     np.testing.assert_allclose(again.model, best.model, rtol=0, atol=1e-14)
+    assert again.factor is not None
+    lower = np.linalg.cholesky(hessian(regression, again.model, ONES))
+    np.testing.assert_allclose(np.tril(again.factor[0]), lower, rtol=0, atol=1e-12)
     monkeypatch.setattr(module, "_SETTLED", 0.0)
     found(regression, start=start)
-    assert len(turns) == 1 + 2
+    assert len(turns) == 2 + 3
+
+
+def test_a_step_that_is_too_short_is_lengthened_and_saves_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where most is predicted surely, the curvature of where nothing is makes steps short."""
+    rng = np.random.default_rng(5)
+    features = rng.normal(size=(400, 3))
+    y = (features @ [4.0, 3.0, 2.0] + 0.5 * rng.logistic(size=400) > 0).astype(int)
+    regression = Regression.of(Binomial(), features, y, np.ones(400), 0.01)
+    turns, hessian = list[int](), Regression.hessian
+
+    def counted(self: Regression, *given: np.ndarray) -> np.ndarray:
+        turns.append(len(turns))
+        return hessian(self, *given)
+
+    monkeypatch.setattr(Regression, "hessian", counted)
+    longer = minimum(regression, np.ones(400))
+    few = len(turns)
+    monkeypatch.setattr(module, "_FAR", np.inf)
+    plain = minimum(regression, np.ones(400))
+    assert few < len(turns) - few
+    assert longer is not None
+    assert plain is not None
+    np.testing.assert_allclose(longer.model, plain.model, rtol=1e-10)
 
 
 def test_a_step_that_leads_up_is_not_taken() -> None:

@@ -128,8 +128,8 @@ class LeftOut:
         changes, rates, sure = nearly(
             remainders, curvatures.single(), first, self.records[columns], self.full.tolerance
         )
-        # In other coordinates rounding depends on the features, and nobody knows how much it is.
-        return changes, rates, sure & (self.regression.turn is not None)
+        # The first step is as exact as the curvature: an exact step would tell what is missing.
+        return changes, rates, sure & (first[1] <= self.full.tolerance / self.full.doubt)
 
     def _certain(self, models: Floats, columns: Bools) -> Bools:
         """Whether the curvature is sure not to have vanished on the way to these models, (m,).

@@ -28,8 +28,8 @@ _ROUNDS = 100
 _SLOW = 0.7  # a column whose decrement shrinks less than this is left where it was
 # A column leaves when so many times the decrement that is expected is below the tolerance: of the
 # exact step, or of this one where none follows. A round here costs half of the exact one that it
-# may save, and a mixed one shrinks more than those before.
-_NEAR, _NEAR_MIXED = 20.0, 5.0
+# may save, and a mixed one shrinks more than those before: seen were 2.5 times what is expected.
+_NEAR, _NEAR_MIXED = 20.0, 4.0
 # The most that the first remainder is taken to move a model against its first step, and along it.
 _AGAINST, _ALONG = 1.0, 0.25
 # Of the largest remainder, below which single precision knows nothing of the others. Seen on Adult

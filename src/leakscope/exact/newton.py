@@ -23,8 +23,10 @@ from leakscope.protocols import Floats
 TOLERANCE = 1e-10
 _COARSEST = 1e-6  # a tolerance above this one says nothing
 _ROUNDS = 100
-_SETTLED = 1e-8  # a decrement whose step leaves the curvature as it is, for one turn
-_SHORTEST = 1e-10  # of the steps that are tried
+# From which decrement on the curvature is kept, for as long as each is so much less than the last.
+_SETTLED, _SHRUNK = 1e-3, 0.1
+_FAR = 0.1  # a decrement above which a step may be too short
+_SHORTEST, _LONGEST = 1e-10, 4.0  # of the steps that are tried
 _NOISE = 1e-9  # relative differences of the sum that may be rounding
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -35,13 +37,15 @@ class Minimum:
 
     model (D, K); factor: the Cholesky factor of the curvature (D·K, D·K) there, or None where that
     is the unit matrix; sharpness: its smallest eigenvalue relative to the curvature where nothing
-    is predicted surely; tolerance: the decrement below which a model is at the optimum.
+    is predicted surely; tolerance: the decrement below which a model is at the optimum; doubt: how
+    much the curvature may be off, relative to it, where that is known.
     """
 
     model: Floats
     factor: tuple[Floats, bool] | None
     sharpness: float
     tolerance: float
+    doubt: float = np.inf
 
     def solve(self, vectors: Floats) -> Floats:
         """H⁻¹ times vectors (D, K, m), in the same shape."""
@@ -75,10 +79,10 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
     model = np.zeros((width, free)) if start is None else start.copy()
     value = regression.objective(model, weights)
     flat = regression.flat_hessian(weights)
-    settled = False
+    kept, last = False, np.inf
     for turn in range(_ROUNDS):
         at_zero = turn == 0 and start is None
-        if not settled:
+        if not kept:
             hessian = flat if at_zero else regression.hessian(model, weights)
             try:
                 factor = cho_factor(hessian, lower=True)
@@ -90,12 +94,16 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
         if decrement <= _COARSEST and decrement <= (
             tolerance := _tolerance(regression.magnitudes(model, weights), factor)
         ):
+            if kept:  # what is returned is the curvature of the optimum itself
+                kept = False
+                continue
             sharpness = _sharpness(hessian, flat)
             if sharpness < least_sharpness(regression.l2):
                 return None
             return Minimum(model + step, factor, sharpness, tolerance)
         model, value = _descended(regression, weights, model, value, step, decrement)
-        settled = not settled and decrement <= _SETTLED
+        kept = decrement <= (min(_SETTLED, _SHRUNK * last) if kept else _SETTLED)
+        last = decrement
     return None
 
 
@@ -121,20 +129,28 @@ def _descended(
     step: Floats,
     decrement: float,
 ) -> tuple[Floats, float]:
-    """The model after the longest of the steps 1, ½, ¼, … that lowers the sum enough, and the sum.
+    """The model after the longest of some steps that lowers the sum enough, and the sum.
 
-    Close to the optimum the sum is all rounding, and a step is good that halves the slope.
+    They are 1, ½, ¼, … times Newton's step; far from the optimum, where that is often too short,
+    the first is where the slope along the step would end if it went on as it began. Close to the
+    optimum the sum is all rounding, and a step is good that halves the slope.
     """
+
+    def slope(model: Floats) -> float:
+        return float((regression.gradients(model[..., None], weights)[..., 0] * step).sum())
+
     length = 1.0
+    if decrement > _FAR:
+        left = -slope(model + step) / decrement**2
+        if 0.0 < left < 1.0:
+            length = min(_LONGEST, 1.0 / (1.0 - left))
     while length > _SHORTEST:
         after = model + length * step
         below = regression.objective(after, weights)
         gain = value - below
         if gain >= 1e-4 * length * decrement**2:
             return after, below
-        if gain >= -_NOISE * abs(value):
-            slope = float((regression.gradients(after[..., None], weights)[..., 0] * step).sum())
-            if abs(slope) <= decrement**2 / 2:
-                return after, below
+        if gain >= -_NOISE * abs(value) and abs(slope(after)) <= decrement**2 / 2:
+            return after, below
         length /= 2
     return model, value

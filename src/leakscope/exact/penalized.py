@@ -36,8 +36,8 @@ class Regression:
     design (n, D), mirrored for one of two classes, targets (n,) and weights (n,) of the records.
     Models are arrays of free parameters (D, K, m). varied (d,): which v features are not the same
     for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them. turn
-    (D, D): leads from other coordinates to these, or None, see ``turned``. penalty (D,): of the
-    square of each coordinate; of products of two of them, (D, D), where they are turned.
+    (D, D): leads back from other coordinates, or None, see ``turned``. penalty (D,): of the square
+    of each coordinate; of products of two of them, (D, D), where they are turned.
     """
 
     family: Family

@@ -19,8 +19,8 @@ from leakscope.protocols import Floats, Indices
 class Remainders:
     """The expansion of a regression's gradient around one of its models.
 
-    design (n, D), and the same times each record's weight and scale; known (n, C, 1): what the
-    family knows of the logits there.
+    design (n, D), over the family's unit, and the same times each record's weight and scale; known
+    (n, C, 1): what the family knows of the logits there.
     """
 
     regression: Regression
@@ -33,9 +33,10 @@ class Remainders:
         """Around this model (D, K)."""
         logits = regression.design @ (model @ regression.basis.T)
         known, scales = regression.family.expansion(logits)
-        design = regression.design.astype(np.float32)
-        scaled = (regression.weights * scales).astype(np.float32)[:, None] * design
-        return cls(regression, design, scaled, known)
+        unit = regression.family.unit
+        weights = (regression.weights * scales * unit)[:, None]
+        design, scaled = regression.design / unit, weights * regression.design
+        return cls(regression, design.astype(np.float32), scaled.astype(np.float32), known)
 
     def of(self, changes: Singles, records: Indices) -> Singles:
         """The remainders (D, K, m) of changes (D, K, m), each without the one of m records."""

@@ -23,18 +23,23 @@ def turned(regression: Regression, full: Minimum) -> tuple[Regression, Minimum]:
     assert full.factor is not None  # an optimum as it was found
     lower = np.tril(full.factor[0])
     width, free = full.model.shape
-    whole = lower @ lower.T if free > 1 else None
-    root = lower if whole is None else _mean_root(whole, width)
+    curvature = lower @ lower.T
+    root = lower if free == 1 else np.linalg.cholesky(_mean(curvature, free))
     turn = solve_triangular(root, np.eye(width), lower=True).T
-    factor = None
-    if whole is not None:
-        each = np.kron(turn, np.eye(free))
-        factor = cho_factor(each.T @ whole @ each, lower=True)
-    return regression.turned(turn), replace(full, model=root.T @ full.model, factor=factor)
+    each = turn if free == 1 else np.kron(turn, np.eye(free))
+    now = each.T @ curvature @ each
+    off = np.abs(_mean(now, free) - np.eye(width)).max()
+    return regression.turned(turn), replace(
+        full,
+        model=root.T @ full.model,
+        factor=None if free == 1 else cho_factor(now, lower=True),
+        doubt=max(float(off), float(np.finfo(np.float64).eps)),
+    )
 
 
-def _mean_root(curvature: Floats, width: int) -> Floats:
-    """The Cholesky factor (D, D) of the mean over the free outputs of a curvature (D·K, D·K)."""
-    parts = curvature.reshape(width, len(curvature) // width, width, -1)
-    root: Floats = np.linalg.cholesky(np.einsum("dkek->de", parts) / parts.shape[1])
-    return root
+def _mean(curvature: Floats, free: int) -> Floats:
+    """The mean (D, D) over the free outputs of a curvature (D·K, D·K)."""
+    width = len(curvature) // free
+    parts = curvature.reshape(width, free, width, free)
+    mean: Floats = np.einsum("dkek->de", parts) / free
+    return mean
