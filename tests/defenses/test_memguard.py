@@ -164,6 +164,15 @@ def test_it_needs_reference_records_before_anything_is_trained() -> None:
         QUICK.wrap_recipe(Never()).fit_many(RECORDS, roles, [1, 2])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("role", "what"), [(1, "a member"), (0, "left out for the evaluation")])
+def test_reference_records_are_nobody_else(role: int, what: str) -> None:
+    place, reference = (int(np.flatnonzero(ROLES[0] == one)[0]) for one in (role, 2))
+    rows, y = X.copy(), RECORDS.y.copy()
+    rows[place], y[place] = rows[reference], y[reference]
+    with pytest.raises(InputError, match=f"such as row {place}, equal a .*in D′ and {what}"):
+        QUICK.wrap_recipe(LogisticRegression()).fit_many(Records(rows, y), ROLES, [1])  # type: ignore[arg-type]
+
+
 def test_numbers_are_refused() -> None:
     model = as_model(LinearRegression().fit(X, X[:, 0]))
     with pytest.raises(ModelError, match="predicts numbers"):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,11 @@ from torch import nn
 
 from leakscope.defenses import as_defense
 from leakscope.defenses.minmax import MinMax
+from leakscope.defenses.pruning import Pruning
 from leakscope.errors import InputError
 from leakscope.networks import MLP
 from leakscope.networks.training import Hooks, train
+from leakscope.protocols import Defense
 from leakscope.recipes.torch import TorchRecipe
 from leakscope.records import Records
 
@@ -112,8 +115,23 @@ UNTRAINED = replace(RECIPE, hooks=Hooks(on_batch=never))
 
 
 def test_reference_records_are_needed() -> None:
-    with pytest.raises(InputError, match=r"'minmax:0\.3' needs reference records, role 2"):
+    with pytest.raises(InputError, match=r"'minmax:0\.3' needs reference records, those of role 2"):
         MinMax().wrap_recipe(UNTRAINED).fit_many(RECORDS, np.minimum(ROLES, 1), [0])
+
+
+@pytest.mark.parametrize("others", [(), (Pruning(4, epochs=1, retrain=1),)])
+def test_reference_records_are_nobody_else(others: Sequence[Defense]) -> None:
+    """Neither members nor records that a model may be judged on, also under another defense."""
+    reference = int(np.flatnonzero(ROLES[0] == 2)[0])
+    for role, what in ((1, "a member"), (0, "left out for the evaluation")):
+        other = int(np.flatnonzero(ROLES[0] == role)[0])
+        X, y = RECORDS.X.copy(), RECORDS.y.copy()
+        X[other], y[other] = X[reference], y[reference]
+        recipe = MinMax().wrap_recipe(UNTRAINED)
+        for defense in others:
+            recipe = defense.wrap_recipe(recipe)
+        with pytest.raises(InputError, match=f"such as row {other}, equal a .*in D′ and {what}"):
+            recipe.fit_many(Records(X, y), ROLES, [0])
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.defenses.reference import refuse_missing, refuse_shared
 from leakscope.defenses.release import Release, ReleasedModel
-from leakscope.errors import InputError, MissingExtraError, ModelError
+from leakscope.errors import MissingExtraError, ModelError
 from leakscope.options import magnitude, whole_number
 from leakscope.probabilities import clipped_log
 from leakscope.protocols import AdjustableModel, Bools, Defense, Floats, Model, Recipe
@@ -188,11 +189,8 @@ class GuardedRecipe(Recipe):
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
     ) -> list[Model]:
         """One model per row of roles (m, n): that of the recipe inside, behind its guard."""
-        if not (roles == 2).any(axis=1).all():
-            raise InputError(
-                f"The defense {str(self.defense)!r} needs reference records, those of role 2, for "
-                "every model; give some, which are neither members nor evaluated"
-            )
+        refuse_missing(roles, self.defense)
+        refuse_shared(records, roles)
         models = self.recipe.fit_many(records, roles, seeds)
         return [
             self._guarded(model, records, row, seed)

@@ -13,10 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leakscope.defenses.networks import defended, network_recipe, refuse_no_logits, refuse_own_loop
-from leakscope.errors import InputError
+from leakscope.defenses.reference import refuse_missing, refuse_shared
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Defense, Recipe
+from leakscope.records import Records
 from leakscope.registry import register
 
 if TYPE_CHECKING:
@@ -80,11 +84,7 @@ class Playing:
         from leakscope.networks.minmax import MembershipGame, play
         from leakscope.networks.stages import plainly
 
-        if stage.reference is None:
-            raise InputError(
-                f"The defense {str(self.defense)!r} needs reference records, role 2, to tell the "
-                "members from, and a model has none; give some of those left out the role 2"
-            )
+        assert stage.reference is not None  # by check_roles
         game = MembershipGame(
             (stage.X, stage.y),
             stage.reference,
@@ -96,3 +96,8 @@ class Playing:
         )
         play(stage, game, self.defense.gamma)
         (self.before or plainly)(stage)
+
+    def check_roles(self, records: Records, roles: NDArray[np.int8]) -> None:
+        """Refuse roles (m, n) without D′, or with a D′ that is not apart from the others."""
+        refuse_missing(roles, self.defense)
+        refuse_shared(records, roles)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.defenses.networks import defended, network_recipe, refuse_own_loop
+from leakscope.defenses.reference import refuse_shared
 from leakscope.errors import InputError, ModelError
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Bools, Defense, Model, Recipe
@@ -235,7 +236,7 @@ def search_among(
         raise InputError("The search has no ratio to try; give one or more, such as [4, 8, 16]")
     _refuse_shape(records, roles)
     sides = [_sides(records, roles * mask) for mask in among]
-    _refuse_shared(records, roles)
+    refuse_shared(records, roles[None])
     plain = network_recipe(recipe, choices[0])
     recipes = [plain, *(network_recipe(one.wrap_recipe(plain), one) for one in choices)]
     _refuse_numbers(plain, records)
@@ -269,23 +270,6 @@ def _sides(records: Records, roles: NDArray[np.int8]) -> tuple[Records, Records]
                 f"some of the {len(records)} {records.name} this role"
             )
     return records.take(roles == 1), records.take(roles == 2)
-
-
-def _refuse_shared(records: Records, roles: NDArray[np.int8]) -> None:
-    """Refuse reference records that are members too, or among those a model is evaluated on.
-
-    The gain would be measured on them, or the choice made on them, and look better than it is.
-    """
-    blocks = records.blocks()
-    reference = np.isin(blocks, blocks[roles == 2])
-    for role, what in ((1, "a member"), (0, "left out for the evaluation")):
-        shared = np.flatnonzero(reference & (roles == role))
-        if len(shared):
-            raise InputError(
-                f"{len(shared)} of {(roles == role).sum()} {records.name} of role {role}, such as "
-                f"row {shared[0]}, equal a reference record or are of the same person, who is then "
-                f"both in D′ and {what}; give all of them one role"
-            )
 
 
 def _refuse_numbers(recipe: TorchRecipe, records: Records) -> None:

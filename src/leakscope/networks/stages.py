@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -107,12 +107,16 @@ def plainly(stage: Stage) -> None:
     stage.train()
 
 
-def refuse(part: object, module: nn.Module) -> None:
-    """Let a course, and those it goes on from, or a loop say what it cannot train, untrained."""
+def refuse(part: object, method: str, *given: Any) -> None:
+    """Let a course, and those it goes on from, or a loop say what it cannot train, untrained.
+
+    method: "check", which is given a module, or "check_roles": records and the roles (m, n) of them
+    for m models. Who has no such method refuses nothing.
+    """
     while part is not None:
-        check = getattr(part, "check", None)
+        check = getattr(part, method, None)
         if check is not None:
-            check(module)
+            check(*given)
         part = getattr(part, "before", None)
 
 

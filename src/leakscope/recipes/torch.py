@@ -115,14 +115,17 @@ class TorchRecipe(Recipe):
                 module = self._made(table)
             self._check(module, table)
             for part in (self.loop, self.course):
-                refuse(part, module)
+                refuse(part, "check", module)
 
     def _fitted(
         self, records: Records, roles: NDArray[np.int8], seeds: Sequence[int]
     ) -> list[TorchModel]:
+        from leakscope.networks.stages import refuse
+
         with self._at_work(records):
             table = table_of(records, self.loss, self.classes, one_of("dtype", self.dtype, DTYPES))
             settings = self._settings(table)
+            refuse(self.course, "check_roles", records, roles)
             begun = [self._begin(table, row, seed) for row, seed in zip(roles, seeds, strict=True)]
             for first in begun[:1]:
                 self._check(first.module, table)
