@@ -24,8 +24,8 @@ from bad_input.answering import skops_file, weights
 from bad_input.cases import A, text
 from bad_input.reading import TABLE, report_text
 from leakscope.cli import main
-from leakscope.cli.options import names_in
 from leakscope.cli.tables import read_table
+from leakscope.cli.texts import names_in
 from leakscope.comparing.defending import as_combination
 from leakscope.datasets.files import npz_names, read_idx, read_npz
 from leakscope.datasets.unpickle import unpickle_bytes

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from typer.models import OptionInfo
 
 from leakscope.auditing.settings import Settings
-from leakscope.cli.options import CONTRADICTIONS, PARTNERS, AuditOptions, names_in, values_in
+from leakscope.cli.options import CONTRADICTIONS, PARTNERS, AuditOptions
+from leakscope.cli.texts import names_in, values_in
 from leakscope.errors import InputError
 
 OWN = ["--members", "a.csv", "--nonmembers", "b.csv"]

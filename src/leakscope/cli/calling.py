@@ -17,11 +17,12 @@ from leakscope.auditing.doors import enter_records
 from leakscope.auditing.facade import TRIALS
 from leakscope.auditing.settings import Settings
 from leakscope.cli.columns import OTHERWISE, sort_out
-from leakscope.cli.options import AuditOptions, names_in, values_in
+from leakscope.cli.options import AuditOptions
 from leakscope.cli.progress import Steps
 from leakscope.cli.recipes import find_recipe
 from leakscope.cli.remote import model_at
 from leakscope.cli.tables import read_table
+from leakscope.cli.texts import names_in, values_in
 from leakscope.cli.weights import filled_network
 from leakscope.datasets import load_dataset
 from leakscope.errors import InputError, RecordsError

@@ -11,9 +11,10 @@ import typer
 
 from leakscope.cli.completing import completed, several
 from leakscope.cli.messages import Verbose
-from leakscope.cli.options import Backend, names_in, values_in
+from leakscope.cli.options import Backend
 from leakscope.cli.progress import Steps, showing_steps
 from leakscope.cli.session import Debug, Session, print_json
+from leakscope.cli.texts import names_in, values_in
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -16,6 +14,7 @@ import typer
 from leakscope.cli.completing import completed, several
 from leakscope.cli.messages import Verbose
 from leakscope.cli.session import Debug, Session
+from leakscope.cli.texts import typed
 from leakscope.errors import InputError
 
 DATA, MODEL = "A data set, bundled or known by name", "Your own model and records"
@@ -295,17 +294,17 @@ class AuditOptions:
         for one, other in CONTRADICTIONS:
             if {one, other} <= given:
                 raise InputError(
-                    f"{_typed(one)} and {_typed(other)} contradict each other; leave one out"
+                    f"{typed(one)} and {typed(other)} contradict each other; leave one out"
                 )
         for option, partners, reason in PARTNERS:
             if option in given and given.isdisjoint(partners):
-                missing = " or ".join(_typed(partner) for partner in partners)
-                raise InputError(f"{_typed(option)} is given without {missing}{reason}; add it")
+                missing = " or ".join(typed(partner) for partner in partners)
+                raise InputError(f"{typed(option)} is given without {missing}{reason}; add it")
         trained = self.shadows if self.shadows is not None else self.members is None
         for option in ("workers", "backend", "address", "fresh"):
             if option in given and not trained:
                 raise InputError(
-                    f"{_typed(option)} is about shadow models, of which none are trained; say how "
+                    f"{typed(option)} is about shadow models, of which none are trained; say how "
                     "many with --shadows"
                 )
 
@@ -347,46 +346,6 @@ PARTNERS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("unit", OWN_DATA, ""),
     ("address", ("backend",), ", and nothing says what kind of cluster is there"),
 )
-
-
-def _typed(option: str) -> str:
-    return "--" + option.replace("_", "-")
-
-
-def names_in(option: str, text: str | None) -> list[str] | None:
-    """The names in a text such as ``a,b``, each once; ``"a,b",c`` for a name with a comma."""
-    if text is None:
-        return None
-    try:
-        found = next(csv.reader([text], skipinitialspace=True, strict=True), [])
-    except csv.Error:
-        found = []
-    if not all(found) or not found:
-        raise InputError(
-            f"{_typed(option)} is {text!r}, where names separated by commas are needed; "
-            "put a name that holds a comma between double quotes"
-        )
-    return [*dict.fromkeys(found)]
-
-
-def values_in(option: str, text: str | None, see: str = "`leakscope datasets`") -> dict[str, Any]:
-    """The options in a text such as ``a=1,b=x``: numbers, true and false are read as such.
-
-    see: what tells the names there are.
-    """
-    found: dict[str, Any] = {}
-    for pair in names_in(option, text) or []:
-        name, equals, value = pair.partition("=")
-        if not (name and equals and value):
-            raise InputError(
-                f"{_typed(option)} has {pair!r}, where NAME=VALUE is needed; see {see} for the "
-                "names"
-            )
-        try:
-            found[name] = json.loads(value)
-        except (ValueError, RecursionError):  # no JSON, or more digits or brackets than it takes
-            found[name] = value
-    return found
 
 
 def options_from_fields(run: Callable[[Session, AuditOptions], None]) -> Callable[..., None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from leakscope.cli.options import values_in
+from leakscope.cli.texts import values_in
 from leakscope.errors import UnknownNameError
 from leakscope.models import HttpModel
 
