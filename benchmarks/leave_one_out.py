@@ -103,6 +103,9 @@ def compare(X: np.ndarray, y: np.ndarray, few: np.ndarray) -> float:
     print(f"\none thread for each side: {alone:.3f} s at once, {1000 * seconds:.1f} ms ", end="")
     print(f"per model by {NEWTON}, tol {SOLVERS[1][1]:g}: ratio {len(y) * seconds / alone:.0f}")
     print(f"{len(few)} models were refitted, the others are extrapolated")
+    if not ratios:  # all of them are less exact, and none can be compared
+        print("no refit is as exact as ours\n")
+        return 0.0
     print(f"smallest ratio at equal accuracy {min(ratios):.0f} (limit {RATIO:.0f})\n")
     return min(ratios)
 

@@ -28,9 +28,8 @@ from leakscope.records.checks import as_floats, holds_numbers
 
 LEVEL = 0.001
 PERMUTATIONS = 4999
-ENOUGH = (
-    20  # permutations that differ as much: p is then far above the level, and known well enough
-)
+# Permutations that differ as much: p is then far above the level, and known well enough.
+ENOUGH = 20
 DRAWN = 100  # permutations at a time
 MOST_RECORDS = 5000  # per half: enough to see a difference worth the name
 LARGEST = 1e100  # beyond, squares overflow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from leakscope.exact.curvatures import Curvatures, joined, taken
-from leakscope.exact.nearing import nearly
+from leakscope.exact.families import EXPANDED
+from leakscope.exact.nearing import Neared, nearly
 from leakscope.exact.newton import Minimum, least_sharpness
 from leakscope.exact.penalized import Regression
 from leakscope.exact.remainders import Remainders
@@ -85,15 +86,15 @@ class LeftOut:
         """
         active = np.flatnonzero(~self.determined)
         curvatures = self.curvatures.of(active)
-        here, rates, sure = self._nearly(curvatures, active)
-        here += self.full.model[..., None]
+        changes, near = self._nearly(curvatures, active)
+        here = self.full.model[..., None] + changes
         found = np.zeros(len(self.records), dtype=np.bool_)
-        found[active[sure]] = True
-        left, kept = np.flatnonzero(sure), np.flatnonzero(~sure)
+        found[active[near.sure]] = True
+        left, kept = np.flatnonzero(near.sure), np.flatnonzero(~near.sure)
         ended = [(active[left], taken(here, left))]
-        active, rates = active[kept], rates[kept]
+        active, rates, last = active[kept], near.rates[kept], near.last[kept]
         here, curvatures = taken(here, kept), curvatures.of(kept)
-        slow, last = np.zeros(len(active), dtype=np.intp), np.full(len(active), np.inf)
+        slow = np.zeros(len(active), dtype=np.intp)
         for _ in range(_ROUNDS):
             if len(active) == 0:
                 break
@@ -121,15 +122,28 @@ class LeftOut:
 
     def _nearly(
         self, curvatures: Curvatures[np.float64], columns: Indices
-    ) -> tuple[Floats, Floats, Bools]:
-        """Changes (D, K, c) that lead near the optima of some columns, see ``nearly``."""
+    ) -> tuple[Floats, Neared]:
+        """Changes (D, K, c) that lead near the optima of some columns, and what is known of it."""
         remainders = self.remainders or Remainders.around(self.regression, self.full.model)
         first = curvatures.steps(taken(self.own_gradients, columns))
-        changes, rates, sure = nearly(
+        near = nearly(
             remainders, curvatures.single(), first, self.records[columns], self.full.tolerance
         )
+        changes = first[0] - curvatures.steps(near.remainders.astype(np.float64))[0]
         # The first step is as exact as the curvature: an exact step would tell what is missing.
-        return changes, rates, sure & (first[1] <= self.full.tolerance / self.full.doubt)
+        exact = first[1] <= self.full.tolerance / self.full.doubt
+        return changes, replace(near, sure=near.sure & exact & self._expanded(changes, near.sure))
+
+    def _expanded(self, changes: Floats, asked: Bools) -> Bools:
+        """Whether changes (D, K, c) move no logit beyond where remainders are right, (c,).
+
+        Only those that are asked about are looked at.
+        """
+        lengths = np.sqrt(np.einsum("dkm,dkm->m", changes, changes))
+        within: Bools = np.sqrt(2.0) * self.regression.reach * lengths <= EXPANDED
+        unclear = np.flatnonzero(asked & ~within)
+        within[unclear] = self.regression.largest_changes(changes[..., unclear]) <= EXPANDED
+        return within
 
     def _certain(self, models: Floats, columns: Bools) -> Bools:
         """Whether the curvature is sure not to have vanished on the way to these models, (m,).

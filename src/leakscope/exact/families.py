@@ -19,6 +19,8 @@ from scipy.linalg import helmert
 from leakscope.protocols import Floats
 
 Singles = NDArray[np.float32]
+# Changes of logits up to which remainders keep most of the digits of single precision.
+EXPANDED = 1.0
 FamilyName = Literal["binomial", "multinomial", "gaussian"]
 FAMILIES: tuple[FamilyName, ...] = ("binomial", "multinomial", "gaussian")
 
@@ -120,16 +122,17 @@ class Binomial:
         # |u| < 1. The remainder is −σ′ u A / (N + A), A = M + N (u/2) tanh(z/2): nothing cancels.
         # In the unit u = √40 v, over 1600, N = 1.05 + v² and M = v² (3.5 + v²): one pass less.
         above, below, factor = spare
-        np.multiply(changes, changes, out=factor)
-        np.add(factor, 1.05, out=below)
-        np.add(factor, 3.5, out=above)
-        above *= factor
-        np.multiply(changes, known, out=factor)
-        factor *= below
-        above += factor
-        below += above
-        above /= below
-        changes *= above
+        with np.errstate(over="ignore", invalid="ignore"):  # a model so far away is not found here
+            np.multiply(changes, changes, out=factor)
+            np.add(factor, 1.05, out=below)
+            np.add(factor, 3.5, out=above)
+            above *= factor
+            np.multiply(changes, known, out=factor)
+            factor *= below
+            above += factor
+            below += above
+            above /= below
+            changes *= above
         return changes
 
 
@@ -199,7 +202,7 @@ class Multinomial:
             below -= above
             above /= below
             above *= changes
-            far = np.abs(changes) > 1.0  # where there is nothing to lose
+            far = np.abs(changes) > EXPANDED  # where there is nothing to lose
             above[far] = np.expm1(changes[far]) - changes[far]
             mean = (shares * above).sum(axis=1, keepdims=True)
             changes *= mean

@@ -10,9 +10,10 @@ trained by itself (newton.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +61,7 @@ def leave_one_out(
     if workers is not None:
         whole_number("workers", workers, 1)
     task = Task.of(X, y, l2, family, sample_weight)
+    task.prepare()
     columns, refused, done = [], list[int](), 0
     found = over_parts(partial(_models_without, task), task.parts, workers)
     for part, (theta, lost) in zip(task.parts, found, strict=True):
@@ -93,15 +95,15 @@ class Task:
         """Check what is given, and find the model of all records."""
         magnitude("l2", l2)
         features, given = labelled(X, y, family, sample_weight)
-        with single_products() if features.shape[1] < _WIDE else nullcontext():
+        with _products(features):
             regression = Regression.of(
                 given.family, features, given.targets, given.weights, float(l2)
             )
             full = minimum(regression, given.weights)
         if full is None:
             raise InputError(
-                f"The model of all records has no optimum at l2 = {l2:g}, or none that can be "
-                "computed, as its classes can be separated; use a larger l2"
+                f"The model of all records has no optimum at l2 = {l2:g}, as where classes can be "
+                "separated, or none that can be computed; use a larger l2"
             )
         return cls(features, given, given.first_alike(features), regression, full)
 
@@ -121,12 +123,18 @@ class Task:
         regression, full = self.turned
         return Remainders.around(regression, full.model)
 
+    def prepare(self) -> None:
+        """Compute what all parts share before threads ask for it at the same time."""
+        if self.given.family.name != "gaussian":
+            with _products(self.X):
+                _ = self.remainders, self.turned[0].reach, self.turned[1].inverse
+
     @property
     def parts(self) -> list[Indices]:
         """These records in groups whose models are found together: by the shape alone."""
         width, free = self.full.model.shape
         step = max(1, min(_COLUMNS, _NUMBERS // (width * free * free)))
-        # As large as each other, so that no thread waits for another.
+        # As large as each other, so that threads are done at about the same time.
         return np.array_split(self.distinct, -(-len(self.distinct) // step))
 
     def result(self, columns: Sequence[Floats], method: Method) -> LeaveOneOut:
@@ -145,6 +153,11 @@ class Task:
             alike=self.alike,
             method=method,
         )
+
+
+def _products(features: Floats) -> AbstractContextManager[Any]:
+    """With one thread for each product, unless they are wide enough to be worth several."""
+    return single_products() if features.shape[1] < _WIDE else nullcontext()
 
 
 def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:

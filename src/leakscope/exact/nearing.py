@@ -4,8 +4,8 @@ In terms of the change δ of the model of all, the gradient without record j is 
 gradient of its loss, and a remainder R(δ) of second order. So the first step δ₀ is exact but for
 the remainder, and δ = δ₀ − H_j⁻¹ R(δ) is solved by repetition: each gradient is then the change of
 the remainder, of which single precision knows enough for as long as it shrinks. Where the remainder
-is so small that its rounding is below the tolerance, single precision leads all the way: δ₀ is kept
-in double, and what is added to it is known to six digits.
+is so small that its rounding is below the tolerance, single precision leads all the way: what is
+left to whoever asks is δ₀ − H_j⁻¹ R in double, for the R that was found.
 
 The first time, R is taken for a square function: what is known of R(δ₀) then tells how it grows
 along δ₀. Later two repetitions are mixed (Anderson 1965, with a memory of one): δ₀ − H_j⁻¹ R(δ) is
@@ -32,9 +32,26 @@ _SLOW = 0.7  # a column whose decrement shrinks less than this is left where it 
 _NEAR, _NEAR_MIXED = 20.0, 4.0
 # The most that the first remainder is taken to move a model against its first step, and along it.
 _AGAINST, _ALONG = 1.0, 0.25
-# Of the largest remainder, below which single precision knows nothing of the others. Seen on Adult
-# and Hospital at penalties of 1 and 0.001: 1.7e-7 in the median and 8e-7 in 99 of 100 records.
-_SINGLE = 1e-6
+# Of the largest remainder: what rounding leaves of it in 99 of 100 records of Adult and Hospital,
+# below which the others are not looked for; and more than was seen of any record anywhere (8e-6, of
+# several hundred made-up problems with outliers, rare classes and weights of all sizes).
+_SINGLE, _SURELY = 1e-6, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Neared:
+    """What single precision knows of the models without each of m records.
+
+    remainders (D, K, m): R, for which they are δ₀ − H_j⁻¹ R from the model of all. rates (m,): the
+    largest factor by which a decrement shrank, 1 where none did. last (m,): the decrement of which
+    the next will be such a factor, infinite where the rate is known without it. sure (m,): whether
+    they are below the tolerance, but for the rounding of δ₀.
+    """
+
+    remainders: Singles
+    rates: Floats
+    last: Floats
+    sure: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,23 +75,22 @@ def nearly(
     first: tuple[Floats, Floats],
     records: Indices,
     tolerance: float,
-) -> tuple[Floats, Floats, Bools]:
-    """Changes (D, K, m) that lead near the models without each of m records.
+) -> Neared:
+    """Lead near the models without each of m records, as long as single precision can.
 
-    first: the changes of the first step, and their decrements (m,). Also the rates (m,), each the
-    largest factor by which a decrement shrank, 1 where none did; and which columns are sure to be
-    below the tolerance, (m,). Another that is near enough is left to an exact step.
+    first: the changes of the first step (D, K, m), and their decrements (m,). A column of which it
+    cannot be sure, and that is near enough, is left to an exact step.
     """
     start, last = first[0].astype(np.float32), first[1]
     rates, active, ended = np.ones(len(records)), np.arange(len(records)), []
-    sure = np.zeros(len(records), dtype=np.bool_)
+    sure, reached = np.zeros(len(records), dtype=np.bool_), np.full(len(records), np.inf)
     moved, before, landed = np.zeros_like(start), np.zeros_like(start), None
     slowest = least = np.zeros(len(active))
     for _ in range(_ROUNDS):
         if len(active) == 0:
             break
-        now = remainders.of(start + moved, records)
-        gradients = now - before
+        supposed, now = before, remainders.of(start + moved, records)
+        gradients = now - supposed
         steps, sizes = curvatures.steps(gradients)
         decrements = sizes.astype(np.float64)
         ratios = np.divide(decrements, last, out=np.ones(len(last)), where=last > 0)
@@ -82,27 +98,31 @@ def nearly(
         going = decrements <= _SLOW * last
         rates[active[going]] = slowest[going]
         here = _Landed(moved - steps, now, gradients)
-        caution = _NEAR if landed is None else _NEAR_MIXED
-        ahead, before = here.moved, now
+        known = _SURELY / _SINGLE * least <= tolerance  # no exact step follows
+        expected = slowest * np.where(known, 1.0, slowest) * decrements
         if landed is None:
             growth = _growth(np.einsum("dkm,dkm->m", now, start), last)
-            ahead, before = growth * ahead, growth * now
+            ahead, before = growth * here.moved, growth * now
+            # The first remainder over the first step is no rate yet: the next decrement will tell.
+            reached[active] = np.where(going & (decrements > 0), decrements, np.inf)
+            near = (_NEAR * expected <= tolerance) & (~known | (decrements == 0))
         else:
             share = _share(decrements, last, np.einsum("dkm,dkm->m", landed.gradients, steps))
             ahead = here.moved + share * (landed.moved - here.moved)
             before = now + share * (landed.remainders - now)
-        known = least <= tolerance  # to single precision: no exact step follows
-        near = caution * slowest * np.where(known, 1.0, slowest) * decrements <= tolerance
+            reached[active] = np.inf
+            near = _NEAR_MIXED * expected <= tolerance
         sure[active] = going & known & near
         stays = going & ~near & (decrements > least)
         left, kept = np.flatnonzero(~stays), np.flatnonzero(stays)
-        ended.append((active[left], np.where(going[left], taken(ahead, left), taken(moved, left))))
+        found = np.where(going[left], taken(before, left), taken(supposed, left))
+        ended.append((active[left], found))
         active, records, last = active[kept], records[kept], decrements[kept]
         slowest, least = slowest[kept], least[kept]
         start, moved, before = taken(start, kept), taken(ahead, kept), taken(before, kept)
         landed, curvatures = here.of(kept), curvatures.of(kept)
-    ended.append((active, moved))
-    return first[0] + joined(ended), rates, sure
+    ended.append((active, before))
+    return Neared(joined(ended), rates, reached, sure)
 
 
 def _growth(along: Singles, first: Floats) -> Singles:

@@ -37,14 +37,16 @@ class Minimum:
 
     model (D, K); factor: the Cholesky factor of the curvature (D·K, D·K) there, or None where that
     is the unit matrix; sharpness: its smallest eigenvalue relative to the curvature where nothing
-    is predicted surely; tolerance: the decrement below which a model is at the optimum; doubt: how
-    much the curvature may be off, relative to it, where that is known.
+    is predicted surely; tolerance: the decrement below which a model is at the optimum; away: the
+    decrement of the model at which the curvature was taken, one step before; doubt: how much the
+    curvature may be off for that and for rounding, relative to it, where that is known.
     """
 
     model: Floats
     factor: tuple[Floats, bool] | None
     sharpness: float
     tolerance: float
+    away: float
     doubt: float = np.inf
 
     def solve(self, vectors: Floats) -> Floats:
@@ -100,7 +102,7 @@ def minimum(regression: Regression, weights: Floats, start: Floats | None = None
             sharpness = _sharpness(hessian, flat)
             if sharpness < least_sharpness(regression.l2):
                 return None
-            return Minimum(model + step, factor, sharpness, tolerance)
+            return Minimum(model + step, factor, sharpness, tolerance, decrement)
         model, value = _descended(regression, weights, model, value, step, decrement)
         kept = decrement <= (min(_SETTLED, _SHRUNK * last) if kept else _SETTLED)
         last = decrement

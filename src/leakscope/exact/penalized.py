@@ -90,7 +90,7 @@ class Regression:
 
         without (m,): a record for each model that is not in its sum.
         """
-        gradients = self._pull(models)
+        gradients = self.penalty_gradient(models)
 
         def residuals(rows: slice, logits: Floats) -> Floats:
             return self.family.residuals(logits, self.targets[rows], weights[rows])
@@ -172,24 +172,21 @@ class Regression:
             matrix += np.kron(self.penalty, np.eye(free))
         return matrix
 
-    def _pull(self, models: Floats) -> Floats:
+    def penalty_gradient(self, models: Floats) -> Floats:
         """The derivative of the penalty at models (D, K, …)."""
-        if self.penalty.ndim == 1:
-            pull: Floats = self.penalty.reshape(-1, *[1] * (models.ndim - 1)) * models
-            return pull
-        return np.tensordot(self.penalty, models, 1)
+        return _weighed(self.penalty, models)
 
     def objective(self, model: Floats, weights: Floats) -> float:
         """The sum itself at one model (D, K)."""
         losses = self.family.losses(self.design @ (model @ self.basis.T), self.targets)
-        return float(weights @ losses + (self._pull(model) * model).sum() / 2)
+        return float(weights @ losses + (self.penalty_gradient(model) * model).sum() / 2)
 
     def magnitudes(self, model: Floats, weights: Floats) -> Floats:
         """The size of the terms that cancel in the gradient at one model, (D, K)."""
         logits = self.design @ (model @ self.basis.T)
         residuals = self.family.residuals(logits[..., None], self.targets, weights)[..., 0]
         sizes: Floats = np.abs(self.design).T @ np.abs(residuals @ self.basis)
-        return sizes + np.abs(self._pull(model))
+        return sizes + _weighed(np.abs(self.penalty), np.abs(model))
 
     def parameters(self, models: Floats) -> Floats:
         """Models (D, K, m) as the user knows them: weights and intercept, (m, C, d + 1)."""
@@ -240,6 +237,14 @@ def sums(
             part += weighted[rows].T @ block.reshape(len(block), -1)
         total[..., columns] = part.reshape(some.shape)
     return total
+
+
+def _weighed(penalty: Floats, models: Floats) -> Floats:
+    """The penalty (D,) or (D, D) times models (D, K, …)."""
+    if penalty.ndim == 1:
+        each: Floats = penalty.reshape(-1, *[1] * (models.ndim - 1)) * models
+        return each
+    return np.tensordot(penalty, models, 1)
 
 
 def times(basis: NDArray[Number], models: NDArray[Number]) -> NDArray[Number]:

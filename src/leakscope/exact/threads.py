@@ -37,7 +37,8 @@ def _keep_memory() -> None:
 
     glibc gives memory back to the system above a size that grows with the largest piece that it has
     seen freed, up to 32 MB. Until then, threads that make and drop arrays all the time have a
-    thousand pages each to ask for again. This piece is never written to, so that it costs nothing.
+    thousand pages each to ask for again. This piece is never written to, so that it costs nothing;
+    the process keeps up to twice as much from then on. Elsewhere it does nothing.
     """
     np.empty(31 * 2**20, dtype=np.uint8)
 
