@@ -102,8 +102,8 @@ class Task:
             full = minimum(regression, given.weights)
         if full is None:
             raise InputError(
-                f"The model of all records has no optimum at l2 = {l2:g}, as where classes can be "
-                "separated, or none that can be computed; use a larger l2"
+                f"The model of all records has no optimum at l2 = {l2:g}, or none that can be "
+                "computed, as where classes can be separated; use a larger l2"
             )
         return cls(features, given, given.first_alike(features), regression, full)
 
