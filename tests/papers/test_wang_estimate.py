@@ -48,6 +48,23 @@ def test_estimates_are_told_before_anything_is_trained(monkeypatch: pytest.Monke
     assert steps == [(told, 0, 0)]
 
 
+def test_what_is_only_preparation_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first training takes 4 s to begin, each other 1 s, and an epoch of it 0.1 s."""
+    asked = list[int]()
+
+    def trained(setup: Any, parts: Any, few: Any, length: int) -> tuple[float, int]:
+        asked.append(length)
+        return (4.0 if len(asked) == 1 else 1.0) + 0.1 * 3 * length, 3 * length
+
+    monkeypatch.setattr(wang_estimate, "_trained", trained)
+    assert epoch_seconds(SETUP, (), POOL.records) == pytest.approx(0.1)
+    assert asked == [1, 1, wang_estimate.MORE]
+    monkeypatch.setattr(wang_estimate, "LONG", 4.0)
+    asked.clear()
+    assert epoch_seconds(SETUP, (), POOL.records) == pytest.approx(4.3 / 3)
+    assert asked == [1]
+
+
 @pytest.mark.parametrize("kind", ["", "prune", "minmax", "prune+minmax", "dpsgd"])
 def test_every_kind_of_training_can_be_timed(kind: str) -> None:
     parts = SETUP.defense(kind) if kind else ()

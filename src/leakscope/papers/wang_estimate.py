@@ -18,6 +18,8 @@ from leakscope.records import Records
 
 # Members that an epoch is timed with; epochs of larger sets take longer in proportion.
 TIMED = 256
+# Seconds from which on a training is mostly its epochs, and how many each stage has otherwise.
+LONG, MORE = 10.0, 5
 
 
 def estimates(found: Sequence[Pool], kinds: Sequence[str], setting: Setting) -> list[str]:
@@ -61,21 +63,36 @@ def epochs_of(setup: Setup, parts: Sequence[Defense]) -> int:
 
 
 def epoch_seconds(setup: Setup, parts: Sequence[Defense], records: Records) -> float:
-    """How long an epoch of half of these records takes with these defenses, D′ the other half."""
-    recipe = replace(setup.recipe, epochs=1)
-    epochs = 1
+    """How long an epoch of half of these records takes with these defenses, D′ the other half.
+
+    A short training is mostly preparation, and the first of a process has torch to start: there it
+    is what more epochs add that counts.
+    """
+    first, epochs = _trained(setup, parts, records, 1)
+    if first > LONG:
+        return first / epochs
+    short, _ = _trained(setup, parts, records, 1)
+    long, more = _trained(setup, parts, records, MORE)
+    return max((long - short) / (more - epochs), long / more / MORE)
+
+
+def _trained(
+    setup: Setup, parts: Sequence[Defense], records: Records, length: int
+) -> tuple[float, int]:
+    """Seconds of a training whose stages have so many epochs each, and how many that are in all."""
+    recipe, stages = replace(setup.recipe, epochs=length), 1
     for part in parts:
         short = part
         if isinstance(part, Pruning):
-            short = replace(part, rhos=part.rhos[:1], epochs=1, retrain=1)
-            epochs += 2
+            short = replace(part, rhos=part.rhos[:1], epochs=length, retrain=length)
+            stages += 2
         wrapped = short.wrap_recipe(recipe)
         assert isinstance(wrapped, TorchRecipe)  # all defenses of the paper are in training
         recipe = wrapped
     roles = np.where(np.arange(len(records)) % 2 == 0, 1, 2).astype(np.int8)
     started = time.perf_counter()
     recipe.fit_many(records, roles[None], [0])
-    return (time.perf_counter() - started) / epochs
+    return time.perf_counter() - started, stages * length
 
 
 def _few(records: Records) -> Records:
