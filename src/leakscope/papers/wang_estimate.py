@@ -79,7 +79,10 @@ def epoch_seconds(setup: Setup, parts: Sequence[Defense], records: Records) -> f
 def _trained(
     setup: Setup, parts: Sequence[Defense], records: Records, length: int
 ) -> tuple[float, int]:
-    """Seconds of a training whose stages have so many epochs each, and how many that are in all."""
+    """Seconds of a training whose stages have so many epochs each, and how many that are in all.
+
+    By the processor, of which it takes one core: other work on the machine is not counted.
+    """
     recipe, stages = replace(setup.recipe, epochs=length), 1
     for part in parts:
         short = part
@@ -90,9 +93,9 @@ def _trained(
         assert isinstance(wrapped, TorchRecipe)  # all defenses of the paper are in training
         recipe = wrapped
     roles = np.where(np.arange(len(records)) % 2 == 0, 1, 2).astype(np.int8)
-    started = time.perf_counter()
+    started = time.process_time()
     recipe.fit_many(records, roles[None], [0])
-    return time.perf_counter() - started, stages * length
+    return time.process_time() - started, stages * length
 
 
 def _few(records: Records) -> Records:
