@@ -60,7 +60,10 @@ def browser() -> Iterator[Browser]:
     if chromium is None:
         absent("there is no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium)
+        # On a busy machine a key that is pressed while the page still glides to its end is lost.
+        opened = playwright.chromium.launch(
+            executable_path=chromium, args=["--disable-smooth-scrolling"]
+        )
         yield opened
         opened.close()
 
