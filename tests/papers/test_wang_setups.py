@@ -123,7 +123,7 @@ def test_the_set_up_is_told(nowhere: Setting) -> None:
     assert repetitions(Setting(seeds=7)) == 7
 
 
-@pytest.mark.parametrize(("scale", "side"), [("quick", 64), ("full", 224)])
+@pytest.mark.parametrize(("scale", "side"), [("quick", 112), ("full", 224)])
 def test_imagenet_is_read_from_a_folder(tmp_path: Path, scale: Any, side: int) -> None:
     small = [replace(one, members={"quick": 4, "full": 4}) for one in IMAGENET]
     for name in range(100):

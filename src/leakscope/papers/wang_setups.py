@@ -143,8 +143,8 @@ IMAGENET = tuple(
     Setup(
         f"ImageNet-{name}", "image-folder", network, "imagenet", {"quick": 100, "full": 2000},
         LARGE, Pruning(ratio), options={"path": "imagenet"}, draws=True,
-        at={"quick": {"classes": 10, "size": 64}, "full": {"classes": 100}},
-        sizes="some classes alone, for memory, and at quick images of 64 × 64, for time",
+        at={"quick": {"classes": 10, "size": 112}, "full": {"classes": 100}},
+        sizes="some classes alone, for memory, and at quick images of 112 × 112, for time",
     )
     for name, network, ratio in (
         ("MobileNetV2", "mobilenet-v2", 3.27), ("ResNet-18", "resnet18", 3.37),
