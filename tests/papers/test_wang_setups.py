@@ -123,6 +123,15 @@ def test_the_set_up_is_told(nowhere: Setting) -> None:
     assert repetitions(Setting(seeds=7)) == 7
 
 
+def test_imagenet_is_trained_briefly_at_quick() -> None:
+    for one in IMAGENET:
+        quick, full = (one.at_scale(scale) for scale in ("quick", "full"))
+        assert (quick.recipe.epochs, full.recipe.epochs) == (12, 60)
+        assert (quick.pruning.epochs, full.pruning.epochs) == (2, 8)
+        assert quick.pruning.ratio == full.pruning.ratio
+        assert full == one
+
+
 @pytest.mark.parametrize(("scale", "side"), [("quick", 112), ("full", 224)])
 def test_imagenet_is_read_from_a_folder(tmp_path: Path, scale: Any, side: int) -> None:
     small = [replace(one, members={"quick": 4, "full": 4}) for one in IMAGENET]

@@ -14,7 +14,7 @@ found only the recipe's own rate accurate enough, and the tables had been comput
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -63,7 +63,8 @@ class Setup:
     the scale, None for a third of all records. draws: whether the loader draws some of its records.
     options, at: those of the loader, always and by the scale. apart: those with which it reads
     records that no table has, for Algorithm 1. training: options of a TorchRecipe. sizes: a
-    sentence on the number of members, where it needs one.
+    sentence on the number of members, where it needs one. changed: fields that are others at a
+    scale, see ``at_scale``.
     """
 
     name: str
@@ -79,6 +80,11 @@ class Setup:
     apart: Mapping[str, Any] | None = None
     draws: bool = False
     sizes: str = ""
+    changed: Mapping[Scale, Mapping[str, Any]] = field(default_factory=dict)
+
+    def at_scale(self, scale: Scale) -> Setup:
+        """The set-up with what is different at this scale."""
+        return replace(self, **self.changed.get(scale, {}))
 
     def load(self, setting: Setting) -> Records:
         """The records that members, D′ and others are drawn from, or an error on a missing file."""
@@ -141,10 +147,16 @@ CIFAR = (
 )
 IMAGENET = tuple(
     Setup(
-        f"ImageNet-{name}", "image-folder", network, "imagenet", {"quick": 100, "full": 2000},
+        f"ImageNet-{name}", "image-folder", network, "imagenet", {"quick": 60, "full": 2000},
         LARGE, Pruning(ratio), options={"path": "imagenet"}, draws=True,
         at={"quick": {"classes": 10, "size": 112}, "full": {"classes": 100}},
-        sizes="some classes alone, for memory, and at quick images of 112 × 112, for time",
+        sizes="some classes alone, for memory; at quick few epochs of few images of 112 × 112",
+        changed={
+            "quick": {
+                "training": {**LARGE, "epochs": 12},
+                "pruning": Pruning(ratio, epochs=2, retrain=3),
+            }
+        },
     )
     for name, network, ratio in (
         ("MobileNetV2", "mobilenet-v2", 3.27), ("ResNet-18", "resnet18", 3.37),
@@ -175,7 +187,7 @@ def pools(setting: Setting, names: Sequence[str]) -> tuple[list[Pool], list[str]
     """
     setting.progress("reading the data sets", 0, 0)
     found, missing = list[Pool](), list[str]()
-    for setup in (SETUPS[name] for name in names):
+    for setup in (SETUPS[name].at_scale(setting.scale) for name in names):
         try:
             found.append(Pool(setup, setup.load(setting)))
         except MissingDataError:
