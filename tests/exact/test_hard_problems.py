@@ -47,6 +47,30 @@ def skewed(rng: np.random.Generator, X: np.ndarray, slopes: np.ndarray) -> Probl
     return X * 10.0 ** rng.uniform(-6, 6, size=X.shape[1]), y, None
 
 
+def categories(rng: np.random.Generator, n: int) -> np.ndarray:
+    """A feature for each of several kinds, some of them rare, and one that is mostly zero."""
+    kinds = [np.eye(k)[rng.choice(k, n, p=rng.dirichlet(np.ones(k)))] for k in (6, 9, 12)]
+    amounts = np.where(rng.random(n) < 0.1, rng.exponential(size=n), 0.0)
+    return np.column_stack([*kinds, amounts])
+
+
+def tables(rng: np.random.Generator, X: np.ndarray, slopes: np.ndarray) -> Problem:
+    """Categories, of which each has a feature of its own: most numbers are zero."""
+    X = categories(rng, len(X))
+    logits = X @ rng.normal(size=X.shape[1]) * 10.0 ** rng.uniform(-1, 0.5)
+    return X, (logits + rng.logistic(size=len(X)) > 0).astype(int), None
+
+
+def separated_tables(rng: np.random.Generator, X: np.ndarray, slopes: np.ndarray) -> Problem:
+    """Three classes of such records, and an amount so large that little is left to be learnt."""
+    X = categories(rng, len(X))
+    X[:, -1] *= 10.0 ** rng.uniform(2, 4)
+    alike = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    several = rng.normal(size=(X.shape[1], 3)) * 10.0 ** rng.uniform(-1, 0.5)
+    y = (alike @ several + rng.gumbel(size=(len(X), 3)) + [2.0, 0.0, 0.0]).argmax(axis=1)
+    return X, y, None
+
+
 def decrement(regression: Regression, model: Floats, record: int) -> float:
     """Newton's decrement of a model without a record."""
     without = regression.weights.copy()
@@ -56,15 +80,30 @@ def decrement(regression: Regression, model: Floats, record: int) -> float:
     return float(np.sqrt(max(0.0, gradient @ steps)))
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", [outliers, rare_classes, weights, skewed])
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    "kind", [outliers, rare_classes, weights, skewed, tables, separated_tables]
+)
 def test_every_model_is_within_twice_the_tolerance(kind: Kind, seed: int) -> None:
     rng = np.random.default_rng([seed, len(kind.__name__)])
-    n, l2 = int(rng.integers(100, 500)), 10.0 ** rng.uniform(-5, 1)
+    n, l2 = int(rng.integers(100, 500)), 10.0 ** rng.uniform(-4, 1)
     X, slopes = rng.normal(size=(n, 4)), rng.normal(size=4) * 10.0 ** rng.uniform(-2, 0.5)
     X, y, sample_weight = kind(rng, X, slopes)
     regression, full = Task.of(X, y, l2, "auto", sample_weight).turned
     models, found = LeftOut.of(regression, full, np.arange(n)).solve_frozen()
     assert found.any()  # the others are trained one by one
+    reached = [decrement(regression, models[..., i], int(i)) for i in np.flatnonzero(found)]
+    assert max(reached) < 2 * full.tolerance
+
+
+@pytest.mark.parametrize("seed", [23, 25, 27, 35])
+def test_a_curvature_that_single_precision_cannot_invert_is_left_to_double(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, l2 = int(rng.integers(100, 500)), 10.0 ** rng.uniform(-4, 0)
+    X, y, _ = separated_tables(rng, np.zeros((n, 1)), np.zeros(1))
+    regression, full = Task.of(X, y, l2, "auto", None).turned
+    assert full.condition > 1e6  # rounding would say that models are found that are far away
+    models, found = LeftOut.of(regression, full, np.arange(n)).solve_frozen()
+    assert found.any()
     reached = [decrement(regression, models[..., i], int(i)) for i in np.flatnonzero(found)]
     assert max(reached) < 2 * full.tolerance

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from leakscope.errors import InputError
 from leakscope.exact.families import Binomial, Gaussian, Multinomial
-from leakscope.exact.labels import feature_matrix, labelled, named
+from leakscope.exact.labels import Labelled, _checksums, feature_matrix, labelled, named
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -77,6 +77,20 @@ def test_records_that_are_the_same_are_found() -> None:
     features = np.array([[0.0, 1.0], [1.0, 1.0], [-0.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
     found = labelled(features, [0, 1, 0, 1, 1, 0], "auto", [1, 1, 1, 1, 1, 2])[1]
     assert found.first_alike(features).tolist() == [0, 1, 0, 3, 1, 5]
+
+
+def test_records_with_the_same_checksum_are_told_apart() -> None:
+    # Of two numbers that are multiplied by a and b, the bits b more and a less have the same sum.
+    a, b = (int(one) for one in _checksums(np.eye(4, dtype=np.uint64))[:2])
+    first = np.array([2**61 + 1, 2**62 + 5], dtype=np.uint64)
+    second = np.array([(int(first[0]) + b) % 2**64, (int(first[1]) - a) % 2**64], dtype=np.uint64)
+    features = np.stack([first, second, first]).view(np.float64)
+    assert np.isfinite(features).all()
+    found = labelled(features, [0, 1, 1], "gaussian", None)[1]
+    rows = np.column_stack([features, found.targets, found.weights]).view(np.uint64)
+    same = Labelled(found.family, np.zeros(3), None, found.weights)
+    assert len(np.unique(_checksums(rows[:, :2]))) == 1
+    assert same.first_alike(features).tolist() == [0, 1, 0]
 
 
 def test_a_width_is_kept() -> None:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import leakscope.exact.penalized as module
 from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
 from leakscope.exact.penalized import Regression
 
@@ -29,6 +28,12 @@ def models(regression: Regression, m: int) -> np.ndarray:
     return np.random.default_rng(1).normal(size=shape)
 
 
+def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 16 records."""
+    for module in ("designs", "penalized"):
+        monkeypatch.setattr(f"leakscope.exact.{module}.BLOCK", 1)
+
+
 def slopes(function: object, model: np.ndarray, step: float = 1e-5) -> np.ndarray:
     """Derivatives of a function of one model (D, K) by each of its numbers."""
     found = []
@@ -44,7 +49,7 @@ def test_gradients_and_hessians_are_derivatives_of_the_objective(
     regression: Regression, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = models(regression, 3)
-    monkeypatch.setattr(module, "BLOCK", 1)  # many blocks of 16 records
+    in_small_blocks(monkeypatch)
     gradients = regression.gradients(some, WEIGHTS)
     for column in range(3):
         model = some[..., column]
@@ -65,7 +70,7 @@ def test_what_one_record_adds_is_what_is_missing_without_it(
     own = regression.own_gradients(some, records)
     curvatures = regression.own_curvatures(some[..., 0], records)
     whole = regression.gradients(some, WEIGHTS)
-    monkeypatch.setattr(module, "BLOCK", 1)
+    in_small_blocks(monkeypatch)
     less = regression.gradients(some, WEIGHTS, records)
     np.testing.assert_allclose(whole - own, less, atol=1e-12)
     for column, record in enumerate(records):
@@ -85,18 +90,9 @@ def test_many_models_are_taken_some_at_a_time(
 ) -> None:
     some, records = models(regression, m), np.arange(m) % 20
     together = regression.gradients(some, WEIGHTS, records)
-    monkeypatch.setattr(module, "ABREAST", 1)  # 16 models at a time
-    monkeypatch.setattr(module, "BLOCK", 1)
+    monkeypatch.setattr("leakscope.exact.designs.ABREAST", 1)  # 16 models at a time
+    in_small_blocks(monkeypatch)
     np.testing.assert_allclose(regression.gradients(some, WEIGHTS, records), together, atol=1e-12)
-
-
-@pytest.mark.parametrize(("count", "most"), [(0, 20), (1, 20), (20, 20), (21, 20), (50, 1)])
-def test_spans_cover_everything_once_and_the_last_is_the_longest(count: int, most: int) -> None:
-    spans = module._spans(count, most)
-    assert [i for span in spans for i in range(span.start, span.stop)] == list(range(count))
-    lengths = [span.stop - span.start for span in spans]
-    assert max(lengths) == lengths[-1] <= max(16, most)
-    assert max(lengths) - min(lengths) <= 1
 
 
 def test_no_logit_changes_by_more_than_the_reach_times_the_length(regression: Regression) -> None:
@@ -123,7 +119,7 @@ def test_parameters_give_the_same_logits(regression: Regression) -> None:
 def test_the_largest_change_is_the_largest(
     regression: Regression, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 1)
+    in_small_blocks(monkeypatch)
     some = models(regression, 2)
     logits = np.einsum("nd,dcm->mnc", regression.design, regression.basis @ some)
     single = logits.shape[2] == 1

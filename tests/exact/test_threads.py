@@ -6,7 +6,7 @@ import time
 import pytest
 from threadpoolctl import threadpool_info
 
-from leakscope.exact.threads import over_parts, single_products
+from leakscope.exact.threads import over_parts, single_products, threads
 
 
 def product_threads() -> set[int]:
@@ -41,3 +41,43 @@ def test_products_within_take_one_thread_and_get_theirs_back() -> None:
 def test_an_error_in_a_part_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         list(over_parts(lambda part: 1 // part, [1, 0]))
+
+
+def test_this_thread_takes_its_share() -> None:
+    both = threading.Barrier(2, timeout=10)
+
+    def work(part: int) -> tuple[int, int]:
+        both.wait()
+        return part, threading.get_ident()
+
+    with threads(2) as each:
+        found = list(each(work, range(6)))
+        assert [part for part, _ in found] == list(range(6))
+        assert len({ident for _, ident in found}) == 2
+        assert threading.get_ident() in {ident for _, ident in found}
+        assert list(each(work, iter(()))) == []
+    with threads(1) as each:
+        assert {*each(lambda _: threading.get_ident(), range(3))} == {threading.get_ident()}
+
+
+def test_a_thread_may_have_others_help_it() -> None:
+    with threads(2) as each:  # both are busy with parts whose own parts none is free to begin
+
+        def work(part: int) -> int:
+            return sum(each(lambda one: one * part, range(4)))
+
+        assert list(each(work, range(5))) == [0, 6, 12, 18, 24]
+
+
+def test_what_none_has_begun_is_dropped_with_an_error() -> None:
+    begun = []
+
+    def work(part: int) -> None:
+        begun.append(part)
+        time.sleep(0.01)
+        if part == 0:
+            raise ZeroDivisionError
+
+    with threads(2) as each, pytest.raises(ZeroDivisionError):
+        list(each(work, range(100)))
+    assert len(begun) < 100

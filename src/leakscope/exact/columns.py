@@ -49,7 +49,8 @@ class LeftOut:
         solved = np.ascontiguousarray(full.solve(np.einsum("dm,kl->dklm", rows, unit)))
         own = regression.own_curvatures(full.model, records)
         leverages = own @ np.einsum("dm,dklm->mkl", rows, solved)
-        kept = 1.0 - np.linalg.eigvals(leverages).real.max(axis=1)
+        one = leverages.shape[1] == 1
+        kept = 1.0 - (leverages[:, 0, 0] if one else np.linalg.eigvals(leverages).real.max(axis=1))
         # Where nothing is left there is nothing to correct: such a column is not solved this way.
         safe = np.where((kept > _DETERMINED)[:, None, None], leverages, 0.0)
         inner = np.ascontiguousarray(np.linalg.solve(unit - safe, own).transpose(1, 2, 0))
@@ -127,7 +128,12 @@ class LeftOut:
         remainders = self.remainders or Remainders.around(self.regression, self.full.model)
         first = curvatures.steps(taken(self.own_gradients, columns))
         near = nearly(
-            remainders, curvatures.single(), first, self.records[columns], self.full.tolerance
+            remainders,
+            curvatures.single(),
+            first,
+            self.records[columns],
+            self.full.tolerance,
+            self.full.condition,
         )
         changes = first[0] - curvatures.steps(near.remainders.astype(np.float64))[0]
         # The first step is as exact as the curvature: an exact step would tell what is missing.

@@ -14,7 +14,7 @@ from typing import Generic
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.exact.penalized import Number
+from leakscope.exact.designs import Number
 from leakscope.protocols import Indices
 
 
@@ -40,14 +40,18 @@ class Curvatures(Generic[Number]):
         return Curvatures(inverse, self.solved.astype(np.float32), self.inner.astype(np.float32))
 
     def steps(self, gradients: NDArray[Number]) -> tuple[NDArray[Number], NDArray[Number]]:
-        """H_j⁻¹ times the gradient of each column (D, K, m), and the decrements (m,)."""
+        """H_j⁻¹ times the gradient of each column (D, K, m), and the decrements (m,).
+
+        A decrement is not a number where rounding has left less than nothing of its square.
+        """
         if self.inverse is None:
             steps = gradients.copy()
         else:
             flat = gradients.reshape(len(self.inverse), -1)
             steps = (self.inverse @ flat).reshape(gradients.shape)
         steps = self.corrected(steps, gradients)
-        return steps, np.sqrt(np.maximum(np.einsum("dkm,dkm->m", gradients, steps), 0))
+        with np.errstate(invalid="ignore"):
+            return steps, np.sqrt(np.einsum("dkm,dkm->m", gradients, steps))
 
     def corrected(self, steps: NDArray[Number], gradients: NDArray[Number]) -> NDArray[Number]:
         """H_j⁻¹ times the gradients from H⁻¹ times them, over it."""

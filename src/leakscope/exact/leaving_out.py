@@ -25,7 +25,7 @@ from leakscope.exact.labels import Labelled, labelled, named
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
 from leakscope.exact.remainders import Remainders
-from leakscope.exact.threads import over_parts, single_products
+from leakscope.exact.threads import Each, single_products, threads
 from leakscope.exact.turning import turned
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats, Indices, Progress, silent
@@ -60,15 +60,17 @@ def leave_one_out(
     """
     if workers is not None:
         whole_number("workers", workers, 1)
-    task = Task.of(X, y, l2, family, sample_weight)
-    task.prepare()
     columns, refused, done = [], list[int](), 0
-    found = over_parts(partial(_models_without, task), task.parts, workers)
-    for part, (theta, lost) in zip(task.parts, found, strict=True):
-        columns.append(theta)
-        refused += lost
-        done += len(part)
-        (progress or silent)("records left out", done, len(task.distinct))
+    with threads(workers) as each:
+        task = Task.of(X, y, l2, family, sample_weight, each)
+        task.prepare()
+        with single_products():
+            found = each(partial(_models_without, task), task.parts)
+            for part, (theta, lost) in zip(task.parts, found, strict=True):
+                columns.append(theta)
+                refused += lost
+                done += len(part)
+                (progress or silent)("records left out", done, len(task.distinct))
     if refused:
         raise InputError(_no_optimum_without(refused, l2))
     return task.result(columns, "exact")
@@ -90,14 +92,21 @@ class Task:
 
     @classmethod
     def of(
-        cls, X: ArrayLike, y: ArrayLike, l2: float, family: str, sample_weight: ArrayLike | None
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        l2: float,
+        family: str,
+        sample_weight: ArrayLike | None,
+        each: Each = map,
     ) -> Task:
         """Check what is given, and find the model of all records."""
         magnitude("l2", l2)
         features, given = labelled(X, y, family, sample_weight)
+        each = each if features.shape[1] < _WIDE else map  # one of them only has several threads
         with _products(features):
             regression = Regression.of(
-                given.family, features, given.targets, given.weights, float(l2)
+                given.family, features, given.targets, given.weights, float(l2), each
             )
             full = minimum(regression, given.weights)
         if full is None:
@@ -162,22 +171,21 @@ def _products(features: Floats) -> AbstractContextManager[Any]:
 
 def _models_without(task: Task, records: Indices) -> tuple[Floats, list[int]]:
     """The models (m, C, d + 1) without each of these records, and those that cannot be missed."""
-    regression, full = task.regression, task.full
-    if regression.family.name == "gaussian":  # one step is all the way
-        left_out = LeftOut.of(regression, full, records)
-        models = full.model[..., None] + left_out.one_step()
+    if task.regression.family.name == "gaussian":  # one step is all the way
+        left_out = LeftOut.of(task.regression, task.full, records)
+        models = task.full.model[..., None] + left_out.one_step()
         refused = [int(record) for record in records[left_out.determined]]
-        return regression.parameters(models), refused
+        return task.regression.parameters(models), refused
     models, found = LeftOut.of(*task.turned, records, task.remainders).solve_frozen()
     theta, refused = task.turned[0].parameters(models), []
     for column in np.flatnonzero(~found):
-        weights = regression.weights.copy()
+        weights = task.regression.weights.copy()
         weights[records[column]] = 0.0
-        alone = minimum(regression, weights, full.model)
+        alone = minimum(task.regression, weights, task.full.model)
         if alone is None:
             refused.append(int(records[column]))
         else:
-            theta[column] = regression.parameters(alone.model[..., None])[0]
+            theta[column] = task.regression.parameters(alone.model[..., None])[0]
     return theta, refused
 
 

@@ -36,6 +36,9 @@ _AGAINST, _ALONG = 1.0, 0.25
 # below which the others are not looked for; and more than was seen of any record anywhere (8e-6, of
 # several hundred made-up problems with outliers, rare classes and weights of all sizes).
 _SINGLE, _SURELY = 1e-6, 1e-5
+# Of a curvature whose inverse has too few digits in single precision: decrements would be next to
+# nothing, and models be called found, that are far away.
+_CONDITION = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,13 @@ class Neared:
     rates: Floats
     last: Floats
     sure: Bools
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> Neared:
+        """Of as many models as such an array (D, K, m) has, nothing."""
+        m = shape[2]
+        nothing = np.zeros(shape, dtype=np.float32)
+        return cls(nothing, np.ones(m), np.full(m, np.inf), np.zeros(m, dtype=np.bool_))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +85,16 @@ def nearly(
     first: tuple[Floats, Floats],
     records: Indices,
     tolerance: float,
+    condition: float = 1.0,
 ) -> Neared:
     """Lead near the models without each of m records, as long as single precision can.
 
-    first: the changes of the first step (D, K, m), and their decrements (m,). A column of which it
-    cannot be sure, and that is near enough, is left to an exact step.
+    first: the changes of the first step (D, K, m), and their decrements (m,). condition: of the
+    curvature of all. A column of which it cannot be sure, and that is near enough, is left to an
+    exact step.
     """
+    if condition > _CONDITION:
+        return Neared.none(first[0].shape)
     start, last = first[0].astype(np.float32), first[1]
     rates, active, ended = np.ones(len(records)), np.arange(len(records)), []
     sure, reached = np.zeros(len(records), dtype=np.bool_), np.full(len(records), np.inf)
@@ -115,7 +129,9 @@ def nearly(
         sure[active] = going & known & near
         stays = going & ~near & (decrements > least)
         left, kept = np.flatnonzero(~stays), np.flatnonzero(stays)
-        found = np.where(going[left], taken(before, left), taken(supposed, left))
+        found = taken(before, left)
+        if not going[left].all():
+            found = np.where(going[left], found, taken(supposed, left))
         ended.append((active[left], found))
         active, records, last = active[kept], records[kept], decrements[kept]
         slowest, least = slowest[kept], least[kept]

@@ -39,7 +39,8 @@ class Minimum:
     is the unit matrix; sharpness: its smallest eigenvalue relative to the curvature where nothing
     is predicted surely; tolerance: the decrement below which a model is at the optimum; away: the
     decrement of the model at which the curvature was taken, one step before; doubt: how much the
-    curvature may be off for that and for rounding, relative to it, where that is known.
+    curvature may be off for that and for rounding, relative to it, where that is known; condition:
+    the largest over the smallest curvature, about.
     """
 
     model: Floats
@@ -48,6 +49,7 @@ class Minimum:
     tolerance: float
     away: float
     doubt: float = np.inf
+    condition: float = np.inf
 
     def solve(self, vectors: Floats) -> Floats:
         """H⁻¹ times vectors (D, K, m), in the same shape."""

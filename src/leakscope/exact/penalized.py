@@ -11,22 +11,21 @@ have at l2 = 0, that is the shortest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from leakscope.exact.designs import BLOCK, Dense, Design, Number, Sparse, factored, spans, sums
 from leakscope.exact.families import Family
+from leakscope.exact.threads import Each
 from leakscope.protocols import Bools, Floats, Indices
 
-BLOCK = 2**17  # logits held at a time, 1 MB: they stay in the cache
-ABREAST = 512  # of one record: products of long and low blocks are slower
-
-Number = TypeVar("Number", np.float32, np.float64)
+_ROWS = 1024  # of which a sum of squares is found together, if others are to be found beside
+_FEW = 16  # models up to which products with a dense matrix are faster than with a sparse one
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +35,10 @@ class Regression:
     design (n, D), mirrored for one of two classes, targets (n,) and weights (n,) of the records.
     Models are arrays of free parameters (D, K, m). varied (d,): which v features are not the same
     for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them. turn
-    (D, D): leads back from other coordinates, or None, see ``turned``. penalty (D,): of the square
-    of each coordinate; of products of two of them, (D, D), where they are turned.
+    (D, D): leads back from other coordinates, or None, see ``turned``; factored: the design in
+    those, where a sparse matrix leads to it. each: maps what is done for groups of records. penalty
+    (D,): of the square of each coordinate; of products of two of them, (D, D), where they are
+    turned.
     """
 
     family: Family
@@ -49,6 +50,8 @@ class Regression:
     centre: Floats
     rotation: Floats | None
     turn: Floats | None = None
+    factored: Sparse[np.float64] | None = None
+    each: Each = map
     penalty: Floats = field(init=False)
     basis: Floats = field(init=False)
 
@@ -62,7 +65,13 @@ class Regression:
 
     @classmethod
     def of(
-        cls, family: Family, X: Floats, targets: NDArray[Any], weights: Floats, l2: float
+        cls,
+        family: Family,
+        X: Floats,
+        targets: NDArray[Any],
+        weights: Floats,
+        l2: float,
+        each: Each = map,
     ) -> Regression:
         """The regression of targets (n,) on features (n, d)."""
         counted = weights > 0
@@ -79,11 +88,20 @@ class Regression:
         if family.name == "binomial":  # the mirror image of a record is one of the other class
             design *= np.where(targets == 1, 1.0, -1.0)[:, None]
             targets = np.ones_like(targets)
-        return cls(family, design, targets, weights, l2, varied, centre, rotation)
+        return cls(family, design, targets, weights, l2, varied, centre, rotation, each=each)
 
     def turned(self, turn: Floats) -> Regression:
         """The same in coordinates that this matrix (D, D) leads back from."""
-        return replace(self, design=self.design @ turn, turn=turn)
+        design = np.empty((len(self.design), turn.shape[1]))
+
+        def put(rows: slice) -> None:
+            np.matmul(self.design[rows], turn, out=design[rows])
+
+        for _ in self.each(put, spans(len(design), _ROWS)):
+            pass
+        found = factored(self.design) if self.rotation is None else None
+        sparse = None if found is None else found.turned(turn)
+        return replace(self, design=design, turn=turn, factored=sparse)
 
     def gradients(self, models: Floats, weights: Floats, without: Indices | None = None) -> Floats:
         """The gradient of the sum at each of m models (D, K, m), in the same shape.
@@ -95,14 +113,23 @@ class Regression:
         def residuals(rows: slice, logits: Floats) -> Floats:
             return self.family.residuals(logits, self.targets[rows], weights[rows])
 
-        total = sums(self.design, self.design, times(self.basis, models), residuals, without)
+        design: Design[np.float64] = Dense(self.design, self.design)
+        if self.factored is not None and models.shape[2] > _FEW:
+            design = self.factored
+        total = sums(design, times(self.basis, models), residuals, without)
         gradients += times(self.basis.T, total)
         return gradients
 
     @cached_property
+    def squares(self) -> Floats:
+        """The square of the length of each row of the design, (n,)."""
+        squares: Floats = np.einsum("nd,nd->n", self.design, self.design)
+        return squares
+
+    @property
     def reach(self) -> float:
         """The length of the longest row of the design."""
-        return float(np.sqrt(np.einsum("nd,nd->n", self.design, self.design).max()))
+        return float(np.sqrt(self.squares.max()))
 
     def largest_changes(self, changes: Floats) -> Floats:
         """The most by which changes (D, K, m) of m models move a logit of any record, (m,).
@@ -113,7 +140,7 @@ class Regression:
         outputs = len(self.basis)
         logits = (self.basis @ changes).reshape(width, outputs * m)
         largest = np.zeros(m)
-        for rows in _spans(len(self.design), BLOCK // max(1, outputs * m)):
+        for rows in spans(len(self.design), BLOCK // max(1, outputs * m)):
             part = self.design[rows]
             block = (part @ logits).reshape(len(part), outputs, m)
             spread = np.ptp(block, axis=1) if outputs > 1 else np.abs(block[:, 0])
@@ -157,10 +184,14 @@ class Regression:
     def _gram(self, weights: Floats) -> Floats:
         """The sum over the records of a weight times the square of the row, (D, D)."""
         roots = np.sqrt(weights)[:, None]
-        gram = np.zeros((self.design.shape[1],) * 2)
-        for rows in _spans(len(self.design), BLOCK // len(gram)):
+
+        def part(rows: slice) -> Floats:
             root = roots[rows] * self.design[rows]
-            gram += root.T @ root  # a matrix by itself: half the work
+            return root.T @ root  # a matrix by itself: half the work
+
+        gram = np.zeros((self.design.shape[1],) * 2)
+        for one in self.each(part, spans(len(self.design), min(_ROWS, BLOCK // len(gram)))):
+            gram += one
         return gram
 
     def _penalized(self, hessian: Floats) -> Floats:
@@ -201,44 +232,6 @@ class Regression:
         return theta.reshape(*found.shape[:2], -1)
 
 
-def sums(
-    design: NDArray[Number],
-    weighted: NDArray[Number],
-    parameters: NDArray[Number],
-    change: Callable[..., NDArray[Number]],
-    without: Indices | None = None,
-    spare: int = 0,
-) -> NDArray[Number]:
-    """Sums over the records of their rows times what becomes of their logits, (D, C, m).
-
-    design (n, D) times parameters (D, C, m) of m models gives the logits, in blocks (b, C, m) that
-    stay in the cache; change is called with a slice of records, their block, which it may write
-    over, and so many spare ones; weighted (n, D) are the rows. without (m,): a record for each
-    model that is not in its sum.
-    """
-    outputs, m = parameters.shape[1:]
-    total = np.empty_like(parameters)
-    for columns in _spans(m, ABREAST // outputs):
-        some: NDArray[Number] = parameters[..., columns]
-        flat = some.reshape(len(some), -1)
-        part = np.zeros_like(flat)
-        spans = _spans(len(design), BLOCK // max(1, flat.shape[1]))
-        # Room for all blocks: to ask the system for some each time takes as long as the work.
-        longest = spans[-1].stop - spans[-1].start
-        room = np.empty((1 + spare, longest, *some.shape[1:]), dtype=design.dtype)
-        for rows in spans:
-            blocks = [one[: rows.stop - rows.start] for one in room]
-            np.matmul(design[rows], flat, out=blocks[0].reshape(-1, flat.shape[1]))
-            block = change(rows, *blocks)
-            if without is not None:
-                own = without[columns] - rows.start
-                column = np.flatnonzero((own >= 0) & (own < len(block)))
-                block[own[column], :, column] = 0.0
-            part += weighted[rows].T @ block.reshape(len(block), -1)
-        total[..., columns] = part.reshape(some.shape)
-    return total
-
-
 def _weighed(penalty: Floats, models: Floats) -> Floats:
     """The penalty (D,) or (D, D) times models (D, K, …)."""
     if penalty.ndim == 1:
@@ -250,15 +243,6 @@ def _weighed(penalty: Floats, models: Floats) -> Floats:
 def times(basis: NDArray[Number], models: NDArray[Number]) -> NDArray[Number]:
     """The basis (C, K) times models (D, K, m); where one output is free they are themselves."""
     return models if basis.size == 1 else basis @ models
-
-
-def _spans(count: int, most: int) -> list[slice]:
-    """Slices of about the same length, the last the longest, that cover so many things.
-
-    16 may be together always.
-    """
-    parts = max(1, -(-count // max(16, most)))
-    return [slice(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
 
 
 def _row_space(centred: Floats, scale: float) -> Floats:

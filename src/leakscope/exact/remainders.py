@@ -10,22 +10,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakscope.exact.designs import Dense, Design, Sparse, sums
 from leakscope.exact.families import Singles
-from leakscope.exact.penalized import Regression, sums, times
+from leakscope.exact.penalized import Regression, times
 from leakscope.protocols import Floats, Indices
+
+# How many times their sum the terms of a sparse product may be, as roots of sums of squares: of so
+# many their rounding is like that of the products of dense rows, which have more terms.
+_CANCELLED = 5.0
+_SMALLEST, _LARGEST = 1e-25, 1e25  # of numbers whose products with others can be held
 
 
 @dataclass(frozen=True, eq=False)
 class Remainders:
     """The expansion of a regression's gradient around one of its models.
 
-    design (n, D), over the family's unit, and the same times each record's weight and scale; known
-    (n, C, 1): what the family knows of the logits there.
+    design (n, D), over the family's unit, its rows weighted by each record's weight and scale;
+    known (n, C, 1): what the family knows of the logits there.
     """
 
     regression: Regression
-    design: Singles
-    weighted: Singles
+    design: Design[np.float32]
     known: Singles
 
     @classmethod
@@ -34,9 +39,14 @@ class Remainders:
         logits = regression.design @ (model @ regression.basis.T)
         known, scales = regression.family.expansion(logits)
         unit = regression.family.unit
-        weights = (regression.weights * scales * unit)[:, None]
-        design, scaled = regression.design / unit, weights * regression.design
-        return cls(regression, design.astype(np.float32), scaled.astype(np.float32), known)
+        weights = regression.weights * scales * unit
+        design: Design[np.float32]
+        if (sparse := regression.factored) is not None and _digits_kept(regression, sparse):
+            design = sparse.single(weights, unit)
+        else:
+            rows, weighted = regression.design / unit, weights[:, None] * regression.design
+            design = Dense(rows.astype(np.float32), weighted.astype(np.float32))
+        return cls(regression, design, known)
 
     def of(self, changes: Singles, records: Indices) -> Singles:
         """The remainders (D, K, m) of changes (D, K, m), each without the one of m records."""
@@ -45,6 +55,19 @@ class Remainders:
         def beyond(rows: slice, moves: Singles, *spare: Singles) -> Singles:
             return family.remainders(self.known[rows], moves, spare)
 
-        moves = times(basis, changes)
-        total = sums(self.design, self.weighted, moves, beyond, records, spare=3)
+        total = sums(self.design, times(basis, changes), beyond, records, spare=3)
         return times(basis.T, total)
+
+
+def _digits_kept(regression: Regression, sparse: Sparse[np.float64]) -> bool:
+    """Whether products with a sparse matrix are as exact as with its dense product with the lead.
+
+    They are not where features are collinear and little penalized, so that large weights cancel;
+    nor of numbers that are hardly any, or none, in single precision.
+    """
+    sizes = np.abs(sparse.rows.data)
+    if sizes.min() < _SMALLEST or sizes.max() > _LARGEST:
+        return False
+    lengths = np.einsum("sd,sd->s", sparse.lead, sparse.lead)
+    terms = sparse.rows.power(2) @ lengths
+    return float((terms / regression.squares).mean()) <= _CANCELLED**2

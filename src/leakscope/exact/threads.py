@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import cache
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, partial
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from joblib import cpu_count
@@ -16,13 +16,58 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
+class Each(Protocol):
+    """Python's map, or one whose calls are made by several threads; results come in order."""
+
+    def __call__(
+        self, work: Callable[[Part], Result], parts: Iterable[Part], /
+    ) -> Iterator[Result]:
+        """The results of the work on each part."""
+        ...
+
+
+@contextmanager
+def threads(workers: int | None = None) -> Iterator[Each]:
+    """A map by so many threads, of which this is one; as many as there are cores by default."""
+    _keep_memory()
+    helpers = (workers or cpu_count()) - 1
+    if helpers == 0:
+        yield map
+        return
+    with ThreadPoolExecutor(helpers) as pool:
+        yield partial(_shared, pool)
+
+
+def _shared(
+    pool: ThreadPoolExecutor, work: Callable[[Part], Result], parts: Iterable[Part], /
+) -> Iterator[Result]:
+    """Map by the threads of a pool and this one, which takes parts from the end.
+
+    To wait for a part that none has begun would be to wait for another's, or, in a thread of the
+    pool, for itself.
+    """
+    waiting = list(parts)
+    futures = [pool.submit(work, part) for part in waiting]
+    own: dict[int, Result] = {}
+    try:
+        for place, future in enumerate(futures):
+            for last in range(len(futures) - 1, place - 1, -1):
+                if future.done():
+                    break
+                if futures[last].cancel() and last not in own:
+                    own[last] = work(waiting[last])
+            yield own.pop(place) if place in own else future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 def over_parts(
     work: Callable[[Part], Result], parts: Sequence[Part], workers: int | None = None
 ) -> Iterator[Result]:
     """The results of the work on each part, in order; workers: as many as cores by default."""
-    _keep_memory()
-    with single_products(), ThreadPoolExecutor(workers or cpu_count()) as pool:
-        yield from pool.map(work, parts)
+    with single_products(), threads(workers) as each:
+        yield from each(work, parts)
 
 
 def single_products() -> AbstractContextManager[Any]:

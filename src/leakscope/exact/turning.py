@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
+from scipy.linalg.lapack import dpocon as pocon
 
 from leakscope.exact.newton import Minimum
 from leakscope.exact.penalized import Regression
@@ -31,12 +32,19 @@ def turned(regression: Regression, full: Minimum) -> tuple[Regression, Minimum]:
     now = np.tensordot(np.tensordot(turn.T, curvature, 1), turn, (2, 0)).transpose(0, 1, 3, 2)
     rounding = float(np.abs(_mean(now) - np.eye(width)).max())
     made = regression.turned(turn)
+    factor, condition = None, 1.0
+    if free > 1:
+        matrix = now.reshape(width * free, -1)
+        factor = cho_factor(matrix)
+        share, _ = pocon(factor[0], np.abs(matrix).sum(axis=0).max())
+        condition = 1.0 / max(share, _EPSILON)
     return made, replace(
         full,
         model=root.T @ full.model,
-        factor=None if free == 1 else cho_factor(now.reshape(curvature.shape[0] * free, -1)),
+        factor=factor,
         # No logit is further away than this, and a curvature changes by no more, relative to it.
-        doubt=max(rounding, _EPSILON) + 2.0 * made.reach * full.away,
+        doubt=max(rounding, _EPSILON) * condition + 2.0 * made.reach * full.away,
+        condition=condition,
     )
 
 

@@ -1,0 +1,234 @@
+"""The rows of a regression, for sums over all records at many models at once.
+
+Tables of categories are mostly zeros once each category has a feature of its own, and stay so when
+the value that is most common is subtracted from each feature. A product with such a matrix takes as
+many steps as it has other numbers. What makes rows dense, centred features and coordinates in which
+the curvature is simple, is a matrix of the features alone, which goes to the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from leakscope.protocols import Floats, Indices
+
+BLOCK = 2**18  # logits held at a time, some MB at the most: they stay in the cache
+ABREAST = 512  # of one record: products of long and low blocks are slower
+_COMMON = 0.5  # the share of its most common value from which on a feature is mostly that
+_SAMPLE = 64  # records among which that value is looked for
+# Records whose residuals are added up one after another: of more, rounding is more than that of
+# products of dense matrices, which add up several at a time.
+_ROWS = 256
+_SPARSE = 0.2  # the share of other numbers up to which products are faster than with all
+
+Number = TypeVar("Number", np.float32, np.float64)
+
+
+class Design(Protocol[Number]):
+    """Rows (n, D) by which models become logits, and by which residuals are summed."""
+
+    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+        """Models (D, C, m) as the products need them, (S, C, m)."""
+        ...
+
+    def spans(self, columns: int) -> list[slice]:
+        """The records in blocks, for products with so many columns; the last is the longest."""
+        ...
+
+    def logits(
+        self, rows: slice, models: NDArray[Number], room: NDArray[Number]
+    ) -> NDArray[Number]:
+        """Of one block of records, (b, c), from models (S, c); room for them, to be used or not."""
+        ...
+
+    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
+        """The sums over a block of weighted rows times residuals (b, c), (S, c)."""
+        ...
+
+    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+        """Such sums (S, C, m) in the coordinates of the models, (D, C, m)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(Generic[Number]):
+    """A design as it is: rows (n, D), and the same times the weight of each."""
+
+    rows: NDArray[Number]
+    weighted: NDArray[Number]
+
+    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+        return models
+
+    def spans(self, columns: int) -> list[slice]:
+        return spans(len(self.rows), BLOCK // max(1, columns))
+
+    def logits(
+        self, rows: slice, models: NDArray[Number], room: NDArray[Number]
+    ) -> NDArray[Number]:
+        return np.matmul(self.rows[rows], models, out=room)
+
+    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
+        return self.weighted[rows].T @ residuals
+
+    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+        return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Sparse(Generic[Number]):
+    """A design that is a sparse matrix (n, S) times a dense one, lead (S, D).
+
+    rows: the sparse one, and the same times the weight of each row. lead is in double precision
+    always: its rounding would be that of all records, and does not average out.
+    """
+
+    rows: csr_array
+    weighted: csr_array
+    lead: Floats
+    _blocks: dict[tuple[int, int], tuple[csr_array, csc_array]] = field(
+        default_factory=dict, init=False
+    )
+
+    def turned(self, turn: Floats) -> Sparse[Number]:
+        """The same in coordinates that this matrix (D, D) leads back from."""
+        return Sparse(self.rows, self.weighted, self.lead @ turn)
+
+    def single(self, weights: Floats, unit: float) -> Sparse[np.float32]:
+        """The same in single precision and over a unit, its rows weighted by weights (n,)."""
+        over = _weighed(self.rows, np.full(len(weights), 1.0 / unit))
+        return Sparse(over, _weighed(self.rows, weights), self.lead)
+
+    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+        return _led(self.lead, models)
+
+    def spans(self, columns: int) -> list[slice]:
+        n = self.rows.shape[0]
+        parts = -(-n // max(16, BLOCK // max(1, columns)))
+        return _divided(n, 1 << (parts - 1).bit_length())  # powers of two: few kinds of blocks
+
+    def logits(
+        self, rows: slice, models: NDArray[Number], room: NDArray[Number]
+    ) -> NDArray[Number]:
+        logits: NDArray[Number] = self._block(rows)[0] @ models
+        return logits
+
+    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
+        sums: NDArray[Number] = self._block(rows)[1] @ residuals
+        together: NDArray[Number] = sums.reshape(-1, len(self.lead), sums.shape[1]).sum(axis=0)
+        return together
+
+    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+        return _led(self.lead.T, sums)
+
+    def _block(self, rows: slice) -> tuple[csr_array, csc_array]:
+        """These rows, and the same weighted and transposed: to cut them out takes a while.
+
+        In single precision, several sums (…·S, b) are made of many rows, to be added up later.
+        """
+        place = rows.start, rows.stop
+        if place not in self._blocks:
+            self._blocks[place] = self.rows[rows], _gathering(self.weighted[rows])
+        return self._blocks[place]
+
+
+def _weighed(rows: csr_array, weights: Floats) -> csr_array:
+    """Rows (n, S) times weights (n,), in single precision."""
+    data = rows.data * np.repeat(weights, np.diff(rows.indptr))
+    return csr_array((data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _gathering(rows: csr_array) -> csc_array:
+    """Rows (b, S), transposed; in single precision for groups of them one below another."""
+    count, width = rows.shape
+    size = _ROWS if rows.dtype == np.float32 else count
+    group = np.repeat(np.arange(count, dtype=np.int32) // size, np.diff(rows.indptr))
+    shape = (width * -(-count // size), count)
+    return csc_array((rows.data, rows.indices + width * group, rows.indptr), shape=shape)
+
+
+def factored(design: Floats) -> Sparse[np.float64] | None:
+    """A design (n, D) whose last column is an intercept as a sparse matrix (n, D) and its lead.
+
+    Rows may be mirrored, by an intercept of −1. None where too many numbers are unlike the others
+    of their column. The number that is most common, where one is, is in the middle of any sample.
+    """
+    count, width = design.shape
+    signs = design[:, -1:]
+    sample = slice(None, None, max(1, count // _SAMPLE))
+    some = np.sort(signs[sample] * design[sample], axis=0)
+    base = some[len(some) // 2]
+    base[np.count_nonzero(some == base, axis=0) < _COMMON * len(some)] = 0.0
+    base[-1] = 0.0
+    shifted = design - signs * base
+    kept = shifted != 0
+    if np.count_nonzero(kept) > _SPARSE * design.size:
+        return None
+    places = np.flatnonzero(kept).astype(np.int32) % np.int32(width)
+    ends = np.append(0, np.cumsum(np.count_nonzero(kept, axis=1))).astype(np.int32)
+    lead = np.eye(width)
+    lead[-1] += base
+    rows = csr_array((shifted[kept], places, ends), shape=design.shape)
+    return Sparse(rows, rows, lead)
+
+
+def sums(
+    design: Design[Number],
+    models: NDArray[Number],
+    change: Callable[..., NDArray[Number]],
+    without: Indices | None = None,
+    spare: int = 0,
+) -> NDArray[Number]:
+    """Sums over the records of their rows times what becomes of their logits, (D, C, m).
+
+    The logits at models (D, C, m) are found in blocks (b, C, m) that stay in the cache; change is
+    called with a slice of records, their block, which it may write over, and so many spare ones.
+    without (m,): a record for each model that is not in its sum.
+    """
+    entered = design.entered(models)
+    outputs, m = models.shape[1:]
+    total = np.empty_like(entered)
+    for columns in spans(m, ABREAST // outputs):
+        some: NDArray[Number] = entered[..., columns]
+        flat = np.ascontiguousarray(some.reshape(len(some), -1))
+        part = np.zeros_like(flat)
+        blocks = design.spans(flat.shape[1])
+        # Room for all blocks: to ask the system for some each time takes as long as the work.
+        longest = blocks[-1].stop - blocks[-1].start
+        room = np.empty((1 + spare, longest, flat.shape[1]), dtype=models.dtype)
+        for rows in blocks:
+            first, *others = (one[: rows.stop - rows.start] for one in room)
+            shape = (len(first), *some.shape[1:])
+            logits = design.logits(rows, flat, first).reshape(shape)
+            block = change(rows, logits, *(one.reshape(shape) for one in others))
+            if without is not None:
+                own = without[columns] - rows.start
+                column = np.flatnonzero((own >= 0) & (own < len(block)))
+                block[own[column], :, column] = 0.0
+            part += design.gathered(rows, block.reshape(len(block), -1))
+        total[..., columns] = part.reshape(some.shape)
+    return design.left(total)
+
+
+def spans(count: int, most: int) -> list[slice]:
+    """Slices of about the same length, the last the longest, that cover so many things.
+
+    16 may be together always.
+    """
+    return _divided(count, max(1, -(-count // max(16, most))))
+
+
+def _divided(count: int, parts: int) -> list[slice]:
+    return [slice(count * i // parts, count * (i + 1) // parts) for i in range(parts)]
+
+
+def _led(lead: Floats, models: NDArray[Number]) -> NDArray[Number]:
+    """A matrix in double precision times models (D, C, m), in the precision of these."""
+    flat = lead @ models.reshape(len(models), -1)
+    return flat.reshape(-1, *models.shape[1:]).astype(models.dtype, copy=False)
