@@ -21,6 +21,7 @@ from leakscope.protocols import Floats, Indices
 BLOCK = 2**18  # logits held at a time, some MB at the most: they stay in the cache
 ABREAST = 512  # of one record: products of long and low blocks are slower
 _COMMON = 0.5  # the share of its most common value from which on a feature is mostly that
+_LONG = 4  # records for each feature, fewer of which are not worth a product with the lead
 _SAMPLE = 64  # records among which that value is looked for
 # Records whose residuals are added up one after another: of more, rounding is more than that of
 # products of dense matrices, which add up several at a time.
@@ -157,9 +158,12 @@ def factored(design: Floats) -> Sparse[np.float64] | None:
     """A design (n, D) whose last column is an intercept as a sparse matrix (n, D) and its lead.
 
     Rows may be mirrored, by an intercept of −1. None where too many numbers are unlike the others
-    of their column. The number that is most common, where one is, is in the middle of any sample.
+    of their column, or rows are few. The number that is most common, where one is, is in the middle
+    of a sample.
     """
     count, width = design.shape
+    if count < _LONG * width:
+        return None
     signs = design[:, -1:]
     sample = slice(None, None, max(1, count // _SAMPLE))
     some = np.sort(signs[sample] * design[sample], axis=0)
@@ -170,7 +174,7 @@ def factored(design: Floats) -> Sparse[np.float64] | None:
     kept = shifted != 0
     if np.count_nonzero(kept) > _SPARSE * design.size:
         return None
-    places = np.flatnonzero(kept).astype(np.int32) % np.int32(width)
+    places = (np.flatnonzero(kept) % width).astype(np.int32)
     ends = np.append(0, np.cumsum(np.count_nonzero(kept, axis=1))).astype(np.int32)
     lead = np.eye(width)
     lead[-1] += base
