@@ -8,6 +8,7 @@ import pytest
 import leakscope.exact.columns as module
 from leakscope.exact import nearing
 from leakscope.exact.columns import LeftOut
+from leakscope.exact.curvatures import Curvatures
 from leakscope.exact.families import Binomial, Family, Gaussian, Multinomial
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
@@ -249,3 +250,12 @@ def test_a_record_with_a_direction_of_its_own_is_determined() -> None:
     assert left_out.determined.tolist() == [False, False, False, True]
     assert np.isfinite(left_out.one_step()).all()
     assert left_out.solve_frozen()[1].tolist() == [True, True, True, False]
+
+
+def test_a_decrement_of_which_rounding_left_less_than_nothing_is_not_a_number() -> None:
+    inverse = np.diag([1.0, -1e-3])  # as rounding leaves of one that has no digits
+    curvatures = Curvatures(inverse, np.zeros((1, 2, 2, 2)), np.zeros((2, 2, 2)))
+    gradients = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    steps, decrements = curvatures.steps(gradients)
+    assert steps[0, 0, 0] == decrements[0] == 1.0
+    assert np.isnan(decrements[1])

@@ -124,8 +124,22 @@ def test_many_rows_are_added_up_in_groups_where_digits_are_few(
         return float(np.abs(found - exact).max() / np.abs(exact).max())
 
     grouped = error()
-    monkeypatch.setattr(module, "_ROWS", len(design))
+    monkeypatch.setattr(module, "_IN_A_ROW", len(design))
     assert grouped < error() / 5
+
+
+def test_a_lead_is_not_rounded() -> None:
+    """What all records are off by would not average out."""
+    design = table(np.random.default_rng(1))
+    sparse = factored(design)
+    assert sparse is not None
+    turned = sparse.turned(np.random.default_rng(2).normal(size=(design.shape[1],) * 2))
+    single = turned.single(np.ones(RECORDS), 1.0)
+    rng = np.random.default_rng(3)
+    models = rng.normal(size=(design.shape[1], 1, 9)).astype(np.float32)
+    rounded = np.abs(turned.lead @ models[:, 0].astype(np.float64) - single.inward(models)[:, 0])
+    sizes = np.abs(turned.lead @ models[:, 0].astype(np.float64))
+    assert (rounded <= 6e-8 * sizes).all()  # half a digit of each, once
 
 
 @pytest.mark.parametrize(("count", "most"), [(0, 20), (1, 20), (20, 20), (21, 20), (50, 1)])

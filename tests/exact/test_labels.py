@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 
 from leakscope.errors import InputError
 from leakscope.exact.families import Binomial, Gaussian, Multinomial
-from leakscope.exact.labels import Labelled, _checksums, feature_matrix, labelled, named
+from leakscope.exact.labels import _checksums, feature_matrix, labelled, named
 
 X = np.arange(12.0).reshape(6, 2)
 
@@ -79,18 +79,20 @@ def test_records_that_are_the_same_are_found() -> None:
     assert found.first_alike(features).tolist() == [0, 1, 0, 3, 1, 5]
 
 
-def test_records_with_the_same_checksum_are_told_apart() -> None:
-    # Of two numbers that are multiplied by a and b, the bits b more and a less have the same sum.
-    a, b = (int(one) for one in _checksums(np.eye(4, dtype=np.uint64))[:2])
-    first = np.array([2**61 + 1, 2**62 + 5], dtype=np.uint64)
-    second = np.array([(int(first[0]) + b) % 2**64, (int(first[1]) - a) % 2**64], dtype=np.uint64)
-    features = np.stack([first, second, first]).view(np.float64)
-    assert np.isfinite(features).all()
-    found = labelled(features, [0, 1, 1], "gaussian", None)[1]
-    rows = np.column_stack([features, found.targets, found.weights]).view(np.uint64)
-    same = Labelled(found.family, np.zeros(3), None, found.weights)
-    assert len(np.unique(_checksums(rows[:, :2]))) == 1
-    assert same.first_alike(features).tolist() == [0, 1, 0]
+def test_records_with_the_same_checksum_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = np.array([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
+    found = labelled(features, [0, 1, 0, 1], "auto", None)[1]
+    monkeypatch.setattr("leakscope.exact.labels._checksums", lambda bits: 0 * bits[:, 0])
+    assert found.first_alike(features).tolist() == [0, 1, 0, 3]
+
+
+def test_checksums_tell_rows_of_small_numbers_apart() -> None:
+    rng = np.random.default_rng(0)
+    kinds = np.column_stack([np.eye(20)[rng.integers(20, size=20_000)] for _ in range(6)])
+    pixels = rng.integers(17, size=(20_000, 64)).astype(float)
+    for rows in (kinds, pixels):
+        distinct = np.unique(rows, axis=0)
+        assert len(np.unique(_checksums(distinct.view(np.uint64)))) == len(distinct)
 
 
 def test_a_width_is_kept() -> None:

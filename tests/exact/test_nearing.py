@@ -38,6 +38,7 @@ def near(left_out: LeftOut, tolerance: float) -> tuple[np.ndarray, np.ndarray, n
         first,
         left_out.records,
         tolerance,
+        1.0,
     )
     assert found.remainders.dtype == np.float32
     added = left_out.curvatures.steps(found.remainders.astype(np.float64))[0]
@@ -82,10 +83,10 @@ def test_after_one_round_the_next_decrement_is_left_to_tell_the_rate(left_out: L
         Remainders.around(left_out.regression, left_out.full.model),
         left_out.curvatures.single(), first, left_out.records,
     )  # fmt: skip
-    wide = nearly(*args, 1e2)  # whatever is found first will do, were it not for its rate
+    wide = nearly(*args, 1e2, 1.0)  # whatever is found first will do, were it not for its rate
     assert wide.sure.all()
     assert np.isinf(wide.last).all()  # in two rounds
-    unknown = nearly(*args, 1e-9)
+    unknown = nearly(*args, 1e-9, 1.0)
     gone = np.isfinite(unknown.last)
     assert (unknown.last[gone] <= first[1][gone]).all()
     assert not unknown.sure[gone].any()
@@ -153,3 +154,14 @@ def test_the_share_is_the_one_that_makes_the_mixture_smallest() -> None:
     assert (sizes[0] < sizes[1]).all()
     assert (sizes[0] < np.linalg.norm(now + (share - 0.01) * (last - now), axis=0)).all()
     assert module._share(np.ones(1), np.ones(1), np.ones(1, np.float32)) == 0
+
+
+def test_nothing_is_known_of_a_curvature_that_has_no_inverse(left_out: LeftOut) -> None:
+    first = left_out.curvatures.steps(left_out.own_gradients)
+    around = Remainders.around(left_out.regression, left_out.full.model)
+    found = nearly(around, left_out.curvatures.single(), first, left_out.records, 1e-4, 2e5)
+    assert found.remainders.shape == first[0].shape
+    assert not found.remainders.any()
+    assert not found.sure.any()
+    assert (found.rates == 1).all()
+    assert (found.last == np.inf).all()

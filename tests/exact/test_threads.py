@@ -60,15 +60,6 @@ def test_this_thread_takes_its_share() -> None:
         assert {*each(lambda _: threading.get_ident(), range(3))} == {threading.get_ident()}
 
 
-def test_a_thread_may_have_others_help_it() -> None:
-    with threads(2) as each:  # both are busy with parts whose own parts none is free to begin
-
-        def work(part: int) -> int:
-            return sum(each(lambda one: one * part, range(4)))
-
-        assert list(each(work, range(5))) == [0, 6, 12, 18, 24]
-
-
 def test_what_none_has_begun_is_dropped_with_an_error() -> None:
     begun = []
 
@@ -81,3 +72,21 @@ def test_what_none_has_begun_is_dropped_with_an_error() -> None:
     with threads(2) as each, pytest.raises(ZeroDivisionError):
         list(each(work, range(100)))
     assert len(begun) < 100
+
+
+def test_whoever_stops_asking_does_not_wait_for_the_others() -> None:
+    begun = []
+
+    def work(part: int) -> None:
+        begun.append(part)
+        time.sleep(0.01)
+
+    def ask() -> None:
+        with threads(2) as each:
+            results = each(work, range(100))
+            next(results)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ask()
+    assert len(begun) < 10

@@ -37,6 +37,7 @@ def test_the_curvature_is_the_unit_matrix_in_the_mean(found: tuple[Regression, M
     assert (full.factor is None) == (full.inverse is None) == (free == 1)
     known = 1.0 if free == 1 else np.linalg.cond(curvature, 1)
     assert known / 3 < full.condition < 1.01 * known  # LAPACK finds it without the inverse
+    assert full.doubt >= 2e-16 * full.condition
     some = RNG.normal(size=(width, free, 3))
     solved = np.linalg.solve(curvature, some.reshape(width * free, 3)).reshape(some.shape)
     np.testing.assert_allclose(full.solve(some), solved, atol=1e-8)

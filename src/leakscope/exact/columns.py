@@ -49,8 +49,10 @@ class LeftOut:
         solved = np.ascontiguousarray(full.solve(np.einsum("dm,kl->dklm", rows, unit)))
         own = regression.own_curvatures(full.model, records)
         leverages = own @ np.einsum("dm,dklm->mkl", rows, solved)
-        one = leverages.shape[1] == 1
-        kept = 1.0 - (leverages[:, 0, 0] if one else np.linalg.eigvals(leverages).real.max(axis=1))
+        # A matrix of one number is its own eigenvalue; to find them all would take longer.
+        single = len(unit) == 1
+        most = leverages[:, 0, 0] if single else np.linalg.eigvals(leverages).real.max(axis=1)
+        kept = 1.0 - most
         # Where nothing is left there is nothing to correct: such a column is not solved this way.
         safe = np.where((kept > _DETERMINED)[:, None, None], leverages, 0.0)
         inner = np.ascontiguousarray(np.linalg.solve(unit - safe, own).transpose(1, 2, 0))

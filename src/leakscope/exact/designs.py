@@ -25,7 +25,7 @@ _LONG = 4  # records for each feature, fewer of which are not worth a product wi
 _SAMPLE = 64  # records among which that value is looked for
 # Records whose residuals are added up one after another: of more, rounding is more than that of
 # products of dense matrices, which add up several at a time.
-_ROWS = 256
+_IN_A_ROW = 256
 _SPARSE = 0.2  # the share of other numbers up to which products are faster than with all
 
 Number = TypeVar("Number", np.float32, np.float64)
@@ -34,7 +34,7 @@ Number = TypeVar("Number", np.float32, np.float64)
 class Design(Protocol[Number]):
     """Rows (n, D) by which models become logits, and by which residuals are summed."""
 
-    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+    def inward(self, models: NDArray[Number]) -> NDArray[Number]:
         """Models (D, C, m) as the products need them, (S, C, m)."""
         ...
 
@@ -52,7 +52,7 @@ class Design(Protocol[Number]):
         """The sums over a block of weighted rows times residuals (b, c), (S, c)."""
         ...
 
-    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+    def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         """Such sums (S, C, m) in the coordinates of the models, (D, C, m)."""
         ...
 
@@ -64,7 +64,7 @@ class Dense(Generic[Number]):
     rows: NDArray[Number]
     weighted: NDArray[Number]
 
-    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+    def inward(self, models: NDArray[Number]) -> NDArray[Number]:
         return models
 
     def spans(self, columns: int) -> list[slice]:
@@ -78,7 +78,7 @@ class Dense(Generic[Number]):
     def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
         return self.weighted[rows].T @ residuals
 
-    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+    def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         return sums
 
 
@@ -102,11 +102,11 @@ class Sparse(Generic[Number]):
         return Sparse(self.rows, self.weighted, self.lead @ turn)
 
     def single(self, weights: Floats, unit: float) -> Sparse[np.float32]:
-        """The same in single precision and over a unit, its rows weighted by weights (n,)."""
-        over = _weighed(self.rows, np.full(len(weights), 1.0 / unit))
-        return Sparse(over, _weighed(self.rows, weights), self.lead)
+        """The same in single precision: rows over a unit, and rows times weights (n,)."""
+        over = _single(self.rows, np.full(len(weights), 1.0 / unit))
+        return Sparse(over, _single(self.rows, weights), self.lead)
 
-    def entered(self, models: NDArray[Number]) -> NDArray[Number]:
+    def inward(self, models: NDArray[Number]) -> NDArray[Number]:
         return _led(self.lead, models)
 
     def spans(self, columns: int) -> list[slice]:
@@ -125,13 +125,14 @@ class Sparse(Generic[Number]):
         together: NDArray[Number] = sums.reshape(-1, len(self.lead), sums.shape[1]).sum(axis=0)
         return together
 
-    def left(self, sums: NDArray[Number]) -> NDArray[Number]:
+    def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         return _led(self.lead.T, sums)
 
     def _block(self, rows: slice) -> tuple[csr_array, csc_array]:
         """These rows, and the same weighted and transposed: to cut them out takes a while.
 
-        In single precision, several sums (…·S, b) are made of many rows, to be added up later.
+        In single precision, several sums (…·S, b) are made of many rows, to be added up later. Two
+        threads may cut out the same at a time; they keep one of them.
         """
         place = rows.start, rows.stop
         if place not in self._blocks:
@@ -139,7 +140,7 @@ class Sparse(Generic[Number]):
         return self._blocks[place]
 
 
-def _weighed(rows: csr_array, weights: Floats) -> csr_array:
+def _single(rows: csr_array, weights: Floats) -> csr_array:
     """Rows (n, S) times weights (n,), in single precision."""
     data = rows.data * np.repeat(weights, np.diff(rows.indptr))
     return csr_array((data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
@@ -148,7 +149,7 @@ def _weighed(rows: csr_array, weights: Floats) -> csr_array:
 def _gathering(rows: csr_array) -> csc_array:
     """Rows (b, S), transposed; in single precision for groups of them one below another."""
     count, width = rows.shape
-    size = _ROWS if rows.dtype == np.float32 else count
+    size = _IN_A_ROW if rows.dtype == np.float32 else count
     group = np.repeat(np.arange(count, dtype=np.int32) // size, np.diff(rows.indptr))
     shape = (width * -(-count // size), count)
     return csc_array((rows.data, rows.indices + width * group, rows.indptr), shape=shape)
@@ -158,8 +159,7 @@ def factored(design: Floats) -> Sparse[np.float64] | None:
     """A design (n, D) whose last column is an intercept as a sparse matrix (n, D) and its lead.
 
     Rows may be mirrored, by an intercept of −1. None where too many numbers are unlike the others
-    of their column, or rows are few. The number that is most common, where one is, is in the middle
-    of a sample.
+    of their column, or rows are few. A number that more than half of a sample have is its median.
     """
     count, width = design.shape
     if count < _LONG * width:
@@ -168,8 +168,11 @@ def factored(design: Floats) -> Sparse[np.float64] | None:
     sample = slice(None, None, max(1, count // _SAMPLE))
     some = np.sort(signs[sample] * design[sample], axis=0)
     base = some[len(some) // 2]
+    # From other columns, which are centred, nothing is taken: it would only be rounded.
     base[np.count_nonzero(some == base, axis=0) < _COMMON * len(some)] = 0.0
     base[-1] = 0.0
+    if np.count_nonzero(some != base) > 2 * _SPARSE * some.size:
+        return None  # as all of them will tell, which takes longer
     shifted = design - signs * base
     kept = shifted != 0
     if np.count_nonzero(kept) > _SPARSE * design.size:
@@ -195,11 +198,11 @@ def sums(
     called with a slice of records, their block, which it may write over, and so many spare ones.
     without (m,): a record for each model that is not in its sum.
     """
-    entered = design.entered(models)
+    inward = design.inward(models)
     outputs, m = models.shape[1:]
-    total = np.empty_like(entered)
+    total = np.empty_like(inward)
     for columns in spans(m, ABREAST // outputs):
-        some: NDArray[Number] = entered[..., columns]
+        some: NDArray[Number] = inward[..., columns]
         flat = np.ascontiguousarray(some.reshape(len(some), -1))
         part = np.zeros_like(flat)
         blocks = design.spans(flat.shape[1])
@@ -217,7 +220,7 @@ def sums(
                 block[own[column], :, column] = 0.0
             part += design.gathered(rows, block.reshape(len(block), -1))
         total[..., columns] = part.reshape(some.shape)
-    return design.left(total)
+    return design.outward(total)
 
 
 def spans(count: int, most: int) -> list[slice]:

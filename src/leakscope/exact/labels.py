@@ -49,9 +49,11 @@ class Labelled:
 
 
 def _checksums(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Of rows of numbers (n, d): some multiple of each, added up as far as there is room."""
+    """Of rows of numbers (n, d), as bits: the sum of a multiple of each, modulo 2⁶⁴."""
     multiples = np.random.default_rng(0).integers(2**63, size=bits.shape[1], dtype=np.uint64)
-    sums: NDArray[np.uint64] = np.einsum("nd,d->n", bits, multiples | np.uint64(1))
+    # Small whole numbers have zeros alone in their lower half, and would lose most of a multiple.
+    folded = bits ^ (bits >> np.uint64(32))
+    sums: NDArray[np.uint64] = np.einsum("nd,d->n", folded, multiples | np.uint64(1))
     return sums
 
 

@@ -81,7 +81,8 @@ class Task:
     """A regression with its optimum, and the records to be left out of it in parts.
 
     alike (n,): for each record the first that equals it. Records that are the same are left out
-    once, so that what is the same is the same number.
+    once, so that what is the same is the same number. each: maps what is done for groups of records
+    before any is left out.
     """
 
     X: Floats
@@ -89,6 +90,7 @@ class Task:
     alike: Indices
     regression: Regression
     full: Minimum
+    each: Each
 
     @classmethod
     def of(
@@ -103,18 +105,19 @@ class Task:
         """Check what is given, and find the model of all records."""
         magnitude("l2", l2)
         features, given = labelled(X, y, family, sample_weight)
-        each = each if features.shape[1] < _WIDE else map  # one of them only has several threads
+        if features.shape[1] >= _WIDE:  # either parts or products have several threads
+            each = map
         with _products(features):
             regression = Regression.of(
-                given.family, features, given.targets, given.weights, float(l2), each
+                given.family, features, given.targets, given.weights, float(l2)
             )
-            full = minimum(regression, given.weights)
+            full = minimum(regression, given.weights, each=each)
         if full is None:
             raise InputError(
                 f"The model of all records has no optimum at l2 = {l2:g}, or none that can be "
                 "computed, as where classes can be separated; use a larger l2"
             )
-        return cls(features, given, given.first_alike(features), regression, full)
+        return cls(features, given, given.first_alike(features), regression, full, each)
 
     @cached_property
     def distinct(self) -> Indices:
@@ -124,7 +127,7 @@ class Task:
     @cached_property
     def turned(self) -> tuple[Regression, Minimum]:
         """The regression and its optimum in the coordinates in which records are left out."""
-        return turned(self.regression, self.full)
+        return turned(self.regression, self.full, self.each)
 
     @cached_property
     def remainders(self) -> Remainders:
@@ -136,7 +139,7 @@ class Task:
         """Compute what all parts share before threads ask for it at the same time."""
         if self.given.family.name != "gaussian":
             with _products(self.X):
-                _ = self.remainders, self.turned[0].reach, self.turned[1].inverse
+                _ = self.remainders, self.turned[1].inverse
 
     @property
     def parts(self) -> list[Indices]:

@@ -85,7 +85,7 @@ def nearly(
     first: tuple[Floats, Floats],
     records: Indices,
     tolerance: float,
-    condition: float = 1.0,
+    condition: float,
 ) -> Neared:
     """Lead near the models without each of m records, as long as single precision can.
 

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 
 from leakscope.exact.penalized import Regression
+from leakscope.exact.threads import Each
 from leakscope.protocols import Floats
 
 TOLERANCE = 1e-10
@@ -77,17 +78,22 @@ def least_sharpness(l2: float) -> float:
     return 1e-8 if l2 == 0 else 1e-12
 
 
-def minimum(regression: Regression, weights: Floats, start: Floats | None = None) -> Minimum | None:
-    """The optimum under these weights (n,) of the records; None if there is none."""
+def minimum(
+    regression: Regression, weights: Floats, start: Floats | None = None, each: Each = map
+) -> Minimum | None:
+    """The optimum under these weights (n,) of the records; None if there is none.
+
+    start (D, K): a model that is not far from it. each: maps what is done for groups of records.
+    """
     width, free = regression.design.shape[1], regression.basis.shape[1]
     model = np.zeros((width, free)) if start is None else start.copy()
     value = regression.objective(model, weights)
-    flat = regression.flat_hessian(weights)
+    flat = regression.flat_hessian(weights, each)
     kept, last = False, np.inf
     for turn in range(_ROUNDS):
         at_zero = turn == 0 and start is None
         if not kept:
-            hessian = flat if at_zero else regression.hessian(model, weights)
+            hessian = flat if at_zero else regression.hessian(model, weights, each)
             try:
                 factor = cho_factor(hessian, lower=True)
             except LinAlgError:

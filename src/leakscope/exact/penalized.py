@@ -24,7 +24,7 @@ from leakscope.exact.families import Family
 from leakscope.exact.threads import Each
 from leakscope.protocols import Bools, Floats, Indices
 
-_ROWS = 1024  # of which a sum of squares is found together, if others are to be found beside
+_ROWS, _PARTS = 1024, 16  # records that one thread is given at the least, and groups of them
 _FEW = 16  # models up to which products with a dense matrix are faster than with a sparse one
 
 
@@ -36,9 +36,8 @@ class Regression:
     Models are arrays of free parameters (D, K, m). varied (d,): which v features are not the same
     for all records. Of these, centre (v,) and rotation (v, D − 1), or None, lead back to them. turn
     (D, D): leads back from other coordinates, or None, see ``turned``; factored: the design in
-    those, where a sparse matrix leads to it. each: maps what is done for groups of records. penalty
-    (D,): of the square of each coordinate; of products of two of them, (D, D), where they are
-    turned.
+    those, where a sparse matrix leads to it. penalty (D,): of the square of each coordinate; of
+    products of two of them, (D, D), where they are turned.
     """
 
     family: Family
@@ -51,7 +50,6 @@ class Regression:
     rotation: Floats | None
     turn: Floats | None = None
     factored: Sparse[np.float64] | None = None
-    each: Each = map
     penalty: Floats = field(init=False)
     basis: Floats = field(init=False)
 
@@ -71,7 +69,6 @@ class Regression:
         targets: NDArray[Any],
         weights: Floats,
         l2: float,
-        each: Each = map,
     ) -> Regression:
         """The regression of targets (n,) on features (n, d)."""
         counted = weights > 0
@@ -88,16 +85,19 @@ class Regression:
         if family.name == "binomial":  # the mirror image of a record is one of the other class
             design *= np.where(targets == 1, 1.0, -1.0)[:, None]
             targets = np.ones_like(targets)
-        return cls(family, design, targets, weights, l2, varied, centre, rotation, each=each)
+        return cls(family, design, targets, weights, l2, varied, centre, rotation)
 
-    def turned(self, turn: Floats) -> Regression:
-        """The same in coordinates that this matrix (D, D) leads back from."""
+    def turned(self, turn: Floats, each: Each = map) -> Regression:
+        """The same in coordinates that this matrix (D, D) leads back from.
+
+        each: maps what is done for groups of records.
+        """
         design = np.empty((len(self.design), turn.shape[1]))
 
         def put(rows: slice) -> None:
             np.matmul(self.design[rows], turn, out=design[rows])
 
-        for _ in self.each(put, spans(len(design), _ROWS)):
+        for _ in each(put, spans(len(design), _ROWS)):
             pass
         found = factored(self.design) if self.rotation is None else None
         sparse = None if found is None else found.turned(turn)
@@ -162,35 +162,40 @@ class Regression:
         logits = self.design[records] @ (model @ self.basis.T)
         return self.weights[records, None, None] * self.family.curvatures(logits)
 
-    def hessian(self, model: Floats, weights: Floats) -> Floats:
+    def hessian(self, model: Floats, weights: Floats, each: Each = map) -> Floats:
         """The second derivative of the sum at one model (D, K), as a matrix (D·K, D·K)."""
         width, free = model.shape
         curvatures = self.family.curvatures(self.design @ (model @ self.basis.T))
         curvatures *= weights[:, None, None]
         hessian = np.empty((width, free, width, free))
         for a in range(free):
-            hessian[:, a, :, a] = self._gram(np.maximum(curvatures[:, a, a], 0.0))
+            hessian[:, a, :, a] = self._gram(np.maximum(curvatures[:, a, a], 0.0), each)
             for b in range(a):
                 part = self.design.T @ (curvatures[:, a, b, None] * self.design)
                 hessian[:, a, :, b] = part
                 hessian[:, b, :, a] = part.T
         return self._penalized(hessian)
 
-    def flat_hessian(self, weights: Floats) -> Floats:
+    def flat_hessian(self, weights: Floats, each: Each = map) -> Floats:
         """The second derivative where no record is predicted surely: the largest there can be."""
-        gram = self._gram(self.family.flat * weights)
+        gram = self._gram(self.family.flat * weights, each)
         return self._penalized(np.einsum("de,ab->daeb", gram, np.eye(self.basis.shape[1])))
 
-    def _gram(self, weights: Floats) -> Floats:
+    def _gram(self, weights: Floats, each: Each) -> Floats:
         """The sum over the records of a weight times the square of the row, (D, D)."""
-        roots = np.sqrt(weights)[:, None]
+        roots, width = np.sqrt(weights)[:, None], self.design.shape[1]
 
         def part(rows: slice) -> Floats:
-            root = roots[rows] * self.design[rows]
-            return root.T @ root  # a matrix by itself: half the work
+            total = np.zeros((width, width))
+            for some in spans(rows.stop - rows.start, BLOCK // width):
+                root = roots[rows][some] * self.design[rows][some]
+                total += root.T @ root  # a matrix by itself: half the work
+            return total
 
-        gram = np.zeros((self.design.shape[1],) * 2)
-        for one in self.each(part, spans(len(self.design), min(_ROWS, BLOCK // len(gram)))):
+        count = len(self.design)
+        # Of so many records that there are few parts: each has a matrix of its own.
+        gram = np.zeros((width, width))
+        for one in each(part, spans(count, max(_ROWS, count // _PARTS))):
             gram += one
         return gram
 

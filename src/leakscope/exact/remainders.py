@@ -25,8 +25,8 @@ _SMALLEST, _LARGEST = 1e-25, 1e25  # of numbers whose products with others can b
 class Remainders:
     """The expansion of a regression's gradient around one of its models.
 
-    design (n, D), over the family's unit, its rows weighted by each record's weight and scale;
-    known (n, C, 1): what the family knows of the logits there.
+    design (n, D): rows over the family's unit, and rows times that unit and each record's weight
+    and scale; known (n, C, 1): what the family knows of the logits there.
     """
 
     regression: Regression

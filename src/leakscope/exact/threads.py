@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar
@@ -34,31 +34,37 @@ def threads(workers: int | None = None) -> Iterator[Each]:
     if helpers == 0:
         yield map
         return
-    with ThreadPoolExecutor(helpers) as pool:
+    pool = ThreadPoolExecutor(helpers)
+    try:
         yield partial(_shared, pool)
+    finally:  # whoever stops asking for results does not wait for those that none has begun
+        pool.shutdown(cancel_futures=True)
 
 
 def _shared(
     pool: ThreadPoolExecutor, work: Callable[[Part], Result], parts: Iterable[Part], /
 ) -> Iterator[Result]:
-    """Map by the threads of a pool and this one, which takes parts from the end.
+    """Map by the threads of a pool and this one, from when the first result is asked for.
 
-    To wait for a part that none has begun would be to wait for another's, or, in a thread of the
-    pool, for itself.
+    While the next result is not there, this thread does parts that none has begun, the last first,
+    and waits for those that others are at. Of several errors, it depends on them which is raised.
     """
     waiting = list(parts)
-    futures = [pool.submit(work, part) for part in waiting]
+    futures: dict[int, Future[Result]] = {
+        place: pool.submit(work, part) for place, part in enumerate(waiting)
+    }
     own: dict[int, Result] = {}
     try:
-        for place, future in enumerate(futures):
-            for last in range(len(futures) - 1, place - 1, -1):
-                if future.done():
+        for place in range(len(waiting)):
+            for last in range(len(waiting) - 1, place - 1, -1):
+                if futures[place].done():
                     break
                 if futures[last].cancel() and last not in own:
                     own[last] = work(waiting[last])
-            yield own.pop(place) if place in own else future.result()
+            done = futures.pop(place)  # nor is the result held any longer
+            yield own.pop(place) if place in own else done.result()
     finally:
-        for future in futures:
+        for future in futures.values():
             future.cancel()
 
 

@@ -12,17 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
-from scipy.linalg.lapack import dpocon as pocon
+from scipy.linalg.lapack import dpocon
 
 from leakscope.exact.newton import Minimum
 from leakscope.exact.penalized import Regression
+from leakscope.exact.threads import Each
 from leakscope.protocols import Floats
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
-def turned(regression: Regression, full: Minimum) -> tuple[Regression, Minimum]:
-    """A regression and its optimum in coordinates of unit curvature at that optimum."""
+def turned(regression: Regression, full: Minimum, each: Each = map) -> tuple[Regression, Minimum]:
+    """A regression and its optimum in coordinates of unit curvature at that optimum.
+
+    each: maps what is done for groups of records.
+    """
     assert full.factor is not None  # an optimum as it was found
     lower = np.tril(full.factor[0])
     width, free = full.model.shape
@@ -31,18 +35,19 @@ def turned(regression: Regression, full: Minimum) -> tuple[Regression, Minimum]:
     turn = solve_triangular(root, np.eye(width), lower=True).T
     now = np.tensordot(np.tensordot(turn.T, curvature, 1), turn, (2, 0)).transpose(0, 1, 3, 2)
     rounding = float(np.abs(_mean(now) - np.eye(width)).max())
-    made = regression.turned(turn)
+    made = regression.turned(turn, each)
     factor, condition = None, 1.0
     if free > 1:
         matrix = now.reshape(width * free, -1)
         factor = cho_factor(matrix)
-        share, _ = pocon(factor[0], np.abs(matrix).sum(axis=0).max())
-        condition = 1.0 / max(share, _EPSILON)
+        reciprocal, _ = dpocon(factor[0], np.abs(matrix).sum(axis=0).max())
+        condition = 1.0 / max(reciprocal, _EPSILON)
     return made, replace(
         full,
         model=root.T @ full.model,
         factor=factor,
-        # No logit is further away than this, and a curvature changes by no more, relative to it.
+        # Rounding is relative to the largest curvature, and counts where it is smallest. No logit
+        # is further away than the rest, and a curvature changes by no more, relative to it.
         doubt=max(rounding, _EPSILON) * condition + 2.0 * made.reach * full.away,
         condition=condition,
     )
