@@ -1,8 +1,8 @@
 """The rows of a regression, for sums over all records at many models at once.
 
-Tables of categories are mostly zeros once each category has a feature of its own, and stay so when
-the value that is most common is subtracted from each feature. A product with such a matrix takes as
-many steps as it has other numbers. What makes rows dense, centred features and coordinates in which
+Tables of categories, each of which has a feature of its own, are mostly zeros once the value that
+is most common is subtracted from each feature. A product with such a matrix takes as many steps as
+it has other numbers. What makes rows dense, centred features and coordinates in which
 the curvature is simple, is a matrix of the features alone, which goes to the models.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from leakscope.protocols import Floats, Indices
 
 BLOCK = 2**18  # logits held at a time, some MB at the most: they stay in the cache
 ABREAST = 512  # of one record: products of long and low blocks are slower
+_FEWEST = 64  # columns that blocks are made for: sums of more rows would lose digits
 _COMMON = 0.5  # the share of its most common value from which on a feature is mostly that
 _LONG = 4  # records for each feature, fewer of which are not worth a product with the lead
 _SAMPLE = 64  # records among which that value is looked for
@@ -68,7 +69,7 @@ class Dense(Generic[Number]):
         return models
 
     def spans(self, columns: int) -> list[slice]:
-        return spans(len(self.rows), BLOCK // max(1, columns))
+        return spans(len(self.rows), BLOCK // max(_FEWEST, columns))
 
     def logits(
         self, rows: slice, models: NDArray[Number], room: NDArray[Number]
@@ -84,14 +85,15 @@ class Dense(Generic[Number]):
 
 @dataclass(frozen=True, eq=False)
 class Sparse(Generic[Number]):
-    """A design that is a sparse matrix (n, S) times a dense one, lead (S, D).
+    """A design that is a matrix (n, S) of mostly zeros times a dense one, lead (S, D).
 
-    rows: the sparse one, and the same times the weight of each row. lead is in double precision
-    always: its rounding would be that of all records, and does not average out.
+    rows: most of these columns, sparse, and then the others (n, q); weighted: both times the weight
+    of each row. lead is in double precision always: its rounding would be that of all
+    records, and does not average out.
     """
 
-    rows: csr_array
-    weighted: csr_array
+    rows: tuple[csr_array, NDArray[Number]]
+    weighted: tuple[csr_array, NDArray[Number]]
     lead: Floats
     _blocks: dict[tuple[int, int], tuple[csr_array, csc_array]] = field(
         default_factory=dict, init=False
@@ -103,51 +105,64 @@ class Sparse(Generic[Number]):
 
     def single(self, weights: Floats, unit: float) -> Sparse[np.float32]:
         """The same in single precision: rows over a unit, and rows times weights (n,)."""
-        over = _single(self.rows, np.full(len(weights), 1.0 / unit))
-        return Sparse(over, _single(self.rows, weights), self.lead)
+        over = np.full(len(weights), 1.0 / unit)
+        return Sparse(_single(self.rows, over), _single(self.rows, weights), self.lead)
+
+    def squared(self, lengths: Floats) -> Floats:
+        """The squares of all numbers times lengths (S,), summed for each row, (n,)."""
+        zeros, others = self.rows
+        split = zeros.shape[1]
+        found: Floats = zeros.power(2) @ lengths[:split] + others**2 @ lengths[split:]
+        return found
 
     def inward(self, models: NDArray[Number]) -> NDArray[Number]:
         return _led(self.lead, models)
 
     def spans(self, columns: int) -> list[slice]:
-        n = self.rows.shape[0]
-        parts = -(-n // max(16, BLOCK // max(1, columns)))
+        n = self.rows[0].shape[0]
+        parts = -(-n // max(16, BLOCK // max(_FEWEST, columns)))
         return _divided(n, 1 << (parts - 1).bit_length())  # powers of two: few kinds of blocks
 
     def logits(
         self, rows: slice, models: NDArray[Number], room: NDArray[Number]
     ) -> NDArray[Number]:
-        logits: NDArray[Number] = self._block(rows)[0] @ models
-        return logits
+        split = self.rows[0].shape[1]
+        np.matmul(self.rows[1][rows], models[split:], out=room)
+        room += self._block(rows)[0] @ models[:split]
+        return room
 
     def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
-        sums: NDArray[Number] = self._block(rows)[1] @ residuals
-        together: NDArray[Number] = sums.reshape(-1, len(self.lead), sums.shape[1]).sum(axis=0)
-        return together
+        sums = self._block(rows)[1] @ residuals
+        together = sums.reshape(-1, self.rows[0].shape[1], sums.shape[1]).sum(axis=0)
+        return np.concatenate([together, self.weighted[1][rows].T @ residuals])
 
     def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         return _led(self.lead.T, sums)
 
     def _block(self, rows: slice) -> tuple[csr_array, csc_array]:
-        """These rows, and the same weighted and transposed: to cut them out takes a while.
+        """These sparse rows, and the same weighted and transposed: to cut them out takes a while.
 
-        In single precision, several sums (…·S, b) are made of many rows, to be added up later. Two
+        In single precision, several sums (…, b) are made of many rows, to be added up later. Two
         threads may cut out the same at a time; they keep one of them.
         """
         place = rows.start, rows.stop
         if place not in self._blocks:
-            self._blocks[place] = self.rows[rows], _gathering(self.weighted[rows])
+            self._blocks[place] = self.rows[0][rows], _gathering(self.weighted[0][rows])
         return self._blocks[place]
 
 
-def _single(rows: csr_array, weights: Floats) -> csr_array:
+def _single(
+    rows: tuple[csr_array, NDArray[Any]], weights: Floats
+) -> tuple[csr_array, NDArray[np.float32]]:
     """Rows (n, S) times weights (n,), in single precision."""
-    data = rows.data * np.repeat(weights, np.diff(rows.indptr))
-    return csr_array((data.astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+    zeros, others = rows
+    data = (zeros.data * np.repeat(weights, np.diff(zeros.indptr))).astype(np.float32)
+    weighted = (weights[:, None] * others).astype(np.float32)
+    return csr_array((data, zeros.indices, zeros.indptr), shape=zeros.shape), weighted
 
 
 def _gathering(rows: csr_array) -> csc_array:
-    """Rows (b, S), transposed; in single precision for groups of them one below another."""
+    """Rows (b, s), transposed; in single precision for groups of them one below another."""
     count, width = rows.shape
     size = _IN_A_ROW if rows.dtype == np.float32 else count
     group = np.repeat(np.arange(count, dtype=np.int32) // size, np.diff(rows.indptr))
@@ -156,7 +171,7 @@ def _gathering(rows: csr_array) -> csc_array:
 
 
 def factored(design: Floats) -> Sparse[np.float64] | None:
-    """A design (n, D) whose last column is an intercept as a sparse matrix (n, D) and its lead.
+    """A design (n, D) whose last column is an intercept as one of mostly zeros and its lead.
 
     Rows may be mirrored, by an intercept of −1. None where too many numbers are unlike the others
     of their column, or rows are few. A number that more than half of a sample have is its median.
@@ -168,21 +183,22 @@ def factored(design: Floats) -> Sparse[np.float64] | None:
     sample = slice(None, None, max(1, count // _SAMPLE))
     some = np.sort(signs[sample] * design[sample], axis=0)
     base = some[len(some) // 2]
-    # From other columns, which are centred, nothing is taken: it would only be rounded.
-    base[np.count_nonzero(some == base, axis=0) < _COMMON * len(some)] = 0.0
-    base[-1] = 0.0
-    if np.count_nonzero(some != base) > 2 * _SPARSE * some.size:
+    mostly = np.count_nonzero(some == base, axis=0) >= _COMMON * len(some)
+    mostly[-1] = False
+    unlike = np.where(mostly, np.count_nonzero(some != base, axis=0), len(some)).sum()
+    if unlike > 2 * _SPARSE * some.size:
         return None  # as all of them will tell, which takes longer
-    shifted = design - signs * base
+    shifted = design[:, mostly] - signs * base[mostly]
     kept = shifted != 0
-    if np.count_nonzero(kept) > _SPARSE * design.size:
+    others = np.ascontiguousarray(design[:, ~mostly])
+    if np.count_nonzero(kept) + others.size > _SPARSE * design.size:
         return None
-    places = (np.flatnonzero(kept) % width).astype(np.int32)
+    places = (np.flatnonzero(kept) % shifted.shape[1]).astype(np.int32)
     ends = np.append(0, np.cumsum(np.count_nonzero(kept, axis=1))).astype(np.int32)
     lead = np.eye(width)
-    lead[-1] += base
-    rows = csr_array((shifted[kept], places, ends), shape=design.shape)
-    return Sparse(rows, rows, lead)
+    lead[-1, mostly] = base[mostly]
+    rows = csr_array((shifted[kept], places, ends), shape=shifted.shape), others
+    return Sparse(rows, rows, np.concatenate([lead[mostly], lead[~mostly]]))
 
 
 def sums(

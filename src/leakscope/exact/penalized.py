@@ -25,7 +25,7 @@ from leakscope.exact.threads import Each
 from leakscope.protocols import Bools, Floats, Indices
 
 _ROWS, _PARTS = 1024, 16  # records that one thread is given at the least, and groups of them
-_FEW = 16  # models up to which products with a dense matrix are faster than with a sparse one
+_FEW = 8  # models up to which products with a dense matrix are faster than with a sparse one
 
 
 @dataclass(frozen=True, eq=False)

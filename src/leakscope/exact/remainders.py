@@ -65,9 +65,8 @@ def _digits_kept(regression: Regression, sparse: Sparse[np.float64]) -> bool:
     They are not where features are collinear and little penalized, so that large weights cancel;
     nor of numbers that are hardly any, or none, in single precision.
     """
-    sizes = np.abs(sparse.rows.data)
-    if sizes.min() < _SMALLEST or sizes.max() > _LARGEST:
+    sizes = np.abs(np.append(sparse.rows[0].data, sparse.rows[1]))
+    if sizes[sizes > 0].min() < _SMALLEST or sizes.max() > _LARGEST:
         return False
-    lengths = np.einsum("sd,sd->s", sparse.lead, sparse.lead)
-    terms = sparse.rows.power(2) @ lengths
+    terms = sparse.squared(np.einsum("sd,sd->s", sparse.lead, sparse.lead))
     return float((terms / regression.squares).mean()) <= _CANCELLED**2
