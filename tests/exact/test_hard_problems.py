@@ -107,3 +107,17 @@ def test_a_curvature_that_single_precision_cannot_invert_is_left_to_double(seed:
     assert found.any()
     reached = [decrement(regression, models[..., i], int(i)) for i in np.flatnonzero(found)]
     assert max(reached) < 2 * full.tolerance
+
+
+@pytest.mark.parametrize("seed", [3, 23])
+def test_what_is_sure_of_a_class_that_hardly_counts_is_so(seed: int) -> None:
+    """Rounding where there is much curvature counts more where there is little of it."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(1000, 2)), rng.integers(0, 3, 1000)
+    sample_weight = np.where(y == 2, 5e-5, 1.0) * 10.0 ** rng.uniform(-2, 0, 1000) * 3
+    regression, full = Task.of(X, y, 5e-6, "auto", sample_weight).turned
+    assert 1e3 < full.condition < 1e5
+    models, found = LeftOut.of(regression, full, np.arange(1000)).solve_frozen()
+    some = np.flatnonzero(found)[::10]
+    reached = [decrement(regression, models[..., i], int(i)) for i in some]
+    assert max(reached) < 2 * full.tolerance

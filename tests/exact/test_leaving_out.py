@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 
+import leakscope.exact.leaving_out as module
 from leakscope import load_dataset
 from leakscope.errors import InputError
 from leakscope.exact import leave_one_out
@@ -310,3 +312,23 @@ def test_the_order_of_the_features_in_memory_changes_nothing() -> None:
     y = (X[:, 0] + rng.normal(size=40) > 0).astype(int)
     found = leave_one_out(np.asfortranarray(X), y)
     np.testing.assert_allclose(found.theta_without, leave_one_out(X, y).theta_without, rtol=1e-12)
+
+
+def test_an_error_in_progress_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, alone = list[int](), module._models_without
+
+    def counted(task: module.Task, records: np.ndarray) -> object:
+        begun.append(len(records))
+        time.sleep(0.01)
+        return alone(task, records)
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_COLUMNS", 2)
+    monkeypatch.setattr(module, "_models_without", counted)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(100, 2))
+    with pytest.raises(KeyboardInterrupt):
+        leave_one_out(features, np.arange(100) % 2, progress=stopped)
+    assert len(begun) < 20  # of 50

@@ -10,7 +10,7 @@ trained by itself (newton.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -25,7 +25,7 @@ from leakscope.exact.labels import Labelled, labelled, named
 from leakscope.exact.newton import Minimum, minimum
 from leakscope.exact.penalized import Regression
 from leakscope.exact.remainders import Remainders
-from leakscope.exact.threads import Each, single_products, threads
+from leakscope.exact.threads import Each, over_parts, single_products, threads
 from leakscope.exact.turning import turned
 from leakscope.options import magnitude, whole_number
 from leakscope.protocols import Floats, Indices, Progress, silent
@@ -60,17 +60,17 @@ def leave_one_out(
     """
     if workers is not None:
         whole_number("workers", workers, 1)
-    columns, refused, done = [], list[int](), 0
     with threads(workers) as each:
         task = Task.of(X, y, l2, family, sample_weight, each)
         task.prepare()
-        with single_products():
-            found = each(partial(_models_without, task), task.parts)
-            for part, (theta, lost) in zip(task.parts, found, strict=True):
-                columns.append(theta)
-                refused += lost
-                done += len(part)
-                (progress or silent)("records left out", done, len(task.distinct))
+    columns, refused, done = [], list[int](), 0
+    # Closed, whatever happens: what none has begun is then not waited for.
+    with closing(over_parts(partial(_models_without, task), task.parts, workers)) as found:
+        for part, (theta, lost) in zip(task.parts, found, strict=True):
+            columns.append(theta)
+            refused += lost
+            done += len(part)
+            (progress or silent)("records left out", done, len(task.distinct))
     if refused:
         raise InputError(_no_optimum_without(refused, l2))
     return task.result(columns, "exact")

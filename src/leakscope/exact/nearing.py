@@ -36,9 +36,10 @@ _AGAINST, _ALONG = 1.0, 0.25
 # below which the others are not looked for; and more than was seen of any record anywhere (8e-6, of
 # several hundred made-up problems with outliers, rare classes and weights of all sizes).
 _SINGLE, _SURELY = 1e-6, 1e-5
-# Of a curvature whose inverse has too few digits in single precision: decrements would be next to
-# nothing, and models be called found, that are far away.
-_CONDITION = 1e5
+# Of a curvature up to which this is so: what rounding leaves where there is much of it counts more,
+# by the root, where there is little. And of one whose inverse has too few digits in single
+# precision: decrements would be next to nothing, and models be called found, that are far away.
+_CONDITIONED, _CONDITION = 1e2, 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +96,7 @@ def nearly(
     """
     if condition > _CONDITION:
         return Neared.none(first[0].shape)
+    surely = _SURELY / _SINGLE * max(1.0, condition / _CONDITIONED) ** 0.5
     start, last = first[0].astype(np.float32), first[1]
     rates, active, ended = np.ones(len(records)), np.arange(len(records)), []
     sure, reached = np.zeros(len(records), dtype=np.bool_), np.full(len(records), np.inf)
@@ -112,7 +114,7 @@ def nearly(
         going = decrements <= _SLOW * last
         rates[active[going]] = slowest[going]
         here = _Landed(moved - steps, now, gradients)
-        known = _SURELY / _SINGLE * least <= tolerance  # no exact step follows
+        known = surely * least <= tolerance  # no exact step follows
         expected = slowest * np.where(known, 1.0, slowest) * decrements
         if landed is None:
             growth = _growth(np.einsum("dkm,dkm->m", now, start), last)

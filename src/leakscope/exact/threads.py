@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, partial
@@ -70,7 +70,7 @@ def _shared(
 
 def over_parts(
     work: Callable[[Part], Result], parts: Sequence[Part], workers: int | None = None
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """The results of the work on each part, in order; workers: as many as cores by default."""
     with single_products(), threads(workers) as each:
         yield from each(work, parts)
