@@ -18,8 +18,8 @@ from scipy.sparse import csc_array, csr_array
 
 from leakscope.protocols import Floats, Indices
 
-BLOCK = 2**18  # logits held at a time, some MB at the most: they stay in the cache
-ABREAST = 512  # of one record: products of long and low blocks are slower
+BLOCK = 2**20  # bytes of logits held at a time: they stay in the cache
+ABREAST = 2**11  # bytes of them of one record: products of long and low blocks are slower
 _FEWEST = 64  # columns that blocks are made for: sums of more rows would lose digits
 _COMMON = 0.5  # the share of its most common value from which on a feature is mostly that
 _LONG = 4  # records for each feature, fewer of which are not worth a product with the lead
@@ -69,7 +69,7 @@ class Dense(Generic[Number]):
         return models
 
     def spans(self, columns: int) -> list[slice]:
-        return spans(len(self.rows), BLOCK // max(_FEWEST, columns))
+        return spans(len(self.rows), BLOCK // self.rows.itemsize // max(_FEWEST, columns))
 
     def logits(
         self, rows: slice, models: NDArray[Number], room: NDArray[Number]
@@ -119,8 +119,8 @@ class Sparse(Generic[Number]):
         return _led(self.lead, models)
 
     def spans(self, columns: int) -> list[slice]:
-        n = self.rows[0].shape[0]
-        parts = -(-n // max(16, BLOCK // max(_FEWEST, columns)))
+        n, size = len(self.rows[1]), self.rows[1].itemsize
+        parts = -(-n // max(16, BLOCK // size // max(_FEWEST, columns)))
         return _divided(n, 1 << (parts - 1).bit_length())  # powers of two: few kinds of blocks
 
     def logits(
@@ -217,7 +217,7 @@ def sums(
     inward = design.inward(models)
     outputs, m = models.shape[1:]
     total = np.empty_like(inward)
-    for columns in spans(m, ABREAST // outputs):
+    for columns in spans(m, ABREAST // models.itemsize // outputs):
         some: NDArray[Number] = inward[..., columns]
         flat = np.ascontiguousarray(some.reshape(len(some), -1))
         part = np.zeros_like(flat)

@@ -140,7 +140,7 @@ class Regression:
         outputs = len(self.basis)
         logits = (self.basis @ changes).reshape(width, outputs * m)
         largest = np.zeros(m)
-        for rows in spans(len(self.design), BLOCK // max(1, outputs * m)):
+        for rows in spans(len(self.design), BLOCK // 8 // max(1, outputs * m)):
             part = self.design[rows]
             block = (part @ logits).reshape(len(part), outputs, m)
             spread = np.ptp(block, axis=1) if outputs > 1 else np.abs(block[:, 0])
@@ -187,7 +187,7 @@ class Regression:
 
         def part(rows: slice) -> Floats:
             total = np.zeros((width, width))
-            for some in spans(rows.stop - rows.start, BLOCK // width):
+            for some in spans(rows.stop - rows.start, BLOCK // 8 // width):
                 root = roots[rows][some] * self.design[rows][some]
                 total += root.T @ root  # a matrix by itself: half the work
             return total
