@@ -164,7 +164,7 @@ def test_blocks_of_a_sparse_matrix_are_cut_out_once() -> None:
     sparse = factored(table(np.random.default_rng(1)))
     assert isinstance(sparse, Sparse)
     blocks = sparse.spans(1000)
-    assert len(blocks) == 4  # a power of two of them, with 2^18 logits at the most
+    assert len(blocks) == 8  # a power of two of them, with 2^17 logits at the most
     assert sparse.spans(10) == [slice(0, RECORDS)]
-    assert len(factored(np.repeat(table(np.random.default_rng(1)), 7, axis=0)).spans(1)) == 2
+    assert len(factored(np.repeat(table(np.random.default_rng(1)), 7, axis=0)).spans(1)) == 4
     assert sparse._block(blocks[0])[0] is sparse._block(blocks[0])[0]
