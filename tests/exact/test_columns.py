@@ -105,7 +105,7 @@ def test_single_precision_leads_near_enough_to_save_exact_steps(
     monkeypatch.setattr(Regression, "gradients", counted)
     assert left_out.solve_frozen()[1].all()
     few = sum(rounds)
-    monkeypatch.setattr(Remainders, "of", lambda self, u, r: np.full(u.shape, np.nan, np.float32))
+    monkeypatch.setattr(Remainders, "of", lambda self, u, *_, **__: np.full_like(u, np.nan))
     assert left_out.solve_frozen()[1].all()
     assert 2 * few < sum(rounds) - few
 

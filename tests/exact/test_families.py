@@ -123,6 +123,19 @@ def test_remainders_are_what_is_left_beyond_first_order(
     )
 
 
+@pytest.mark.parametrize("family", [Binomial(), Multinomial(3), Gaussian()], ids=lambda f: f.name)
+def test_a_rough_remainder_is_right_to_a_ten_thousandth(family: Family) -> None:
+    rng = np.random.default_rng(2)
+    outputs = len(family.basis)
+    logits = 3.0 * rng.normal(size=(50, outputs))
+    changes = rng.uniform(-0.25, 0.25, size=(50, outputs, 4)).astype(np.float32)
+    known, _ = family.expansion(logits)
+    spare = np.empty((3, *changes.shape), dtype=np.float32)
+    exact = family.remainders(known, changes / np.float32(family.unit), spare).copy()
+    rough = family.roughly(known, changes / np.float32(family.unit), spare)
+    assert np.linalg.norm(rough - exact) <= 1e-4 * np.linalg.norm(exact)
+
+
 def test_the_remainder_of_a_small_change_keeps_its_digits() -> None:
     """It is −σ′(z) tanh(z/2) u²/2 to second order, and a difference would have none left."""
     z, u = 1.5, 1e-5

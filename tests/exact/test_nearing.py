@@ -62,9 +62,11 @@ def test_the_changes_are_those_of_the_optima_in_single_precision(left_out: LeftO
 def test_mixing_saves_rounds(left_out: LeftOut, monkeypatch: pytest.MonkeyPatch) -> None:
     columns, of = list[int](), Remainders.of
 
-    def counted(self: Remainders, changes: np.ndarray, records: np.ndarray) -> np.ndarray:
+    def counted(
+        self: Remainders, changes: np.ndarray, records: np.ndarray, roughly: bool
+    ) -> np.ndarray:
         columns.append(len(records))
-        return of(self, changes, records)
+        return of(self, changes, records, roughly)
 
     monkeypatch.setattr(Remainders, "of", counted)
     mixed, *_ = near(left_out, 1e-10)
@@ -100,7 +102,7 @@ def test_a_column_that_does_not_shrink_stays_where_it_was(
     left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        Remainders, "of", lambda self, changes, records: np.full(changes.shape, np.nan, np.float32)
+        Remainders, "of", lambda self, changes, *_, **__: np.full_like(changes, np.nan)
     )
     changes, rates, sure = near(left_out, 1e-10)
     np.testing.assert_allclose(changes, left_out.one_step(), rtol=0, atol=1e-14)
@@ -131,9 +133,11 @@ def test_the_first_remainder_grows_along_the_first_step(
     np.testing.assert_array_equal(module._growth(np.zeros(1, np.float32), np.zeros(1)), 1.0)
     columns, of = list[int](), Remainders.of
 
-    def counted(self: Remainders, changes: np.ndarray, records: np.ndarray) -> np.ndarray:
+    def counted(
+        self: Remainders, changes: np.ndarray, records: np.ndarray, roughly: bool
+    ) -> np.ndarray:
         columns.append(len(records))
-        return of(self, changes, records)
+        return of(self, changes, records, roughly)
 
     monkeypatch.setattr(Remainders, "of", counted)
     near(left_out, 1e-10)
@@ -165,3 +169,20 @@ def test_nothing_is_known_of_a_curvature_that_has_no_inverse(left_out: LeftOut) 
     assert not found.sure.any()
     assert (found.rates == 1).all()
     assert (found.last == np.inf).all()
+
+
+def test_the_first_remainder_alone_may_be_rough(
+    left_out: LeftOut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, of = list[bool](), Remainders.of
+
+    def told(
+        self: Remainders, changes: np.ndarray, records: np.ndarray, roughly: bool
+    ) -> np.ndarray:
+        asked.append(roughly)
+        return of(self, changes, records, roughly)
+
+    monkeypatch.setattr(Remainders, "of", told)
+    near(left_out, 1e-10)
+    assert asked[:2] == [True, False]
+    assert not any(asked[1:])

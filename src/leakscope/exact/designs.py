@@ -49,8 +49,8 @@ class Design(Protocol[Number]):
         """Of one block of records, (b, c), from models (S, c); room for them, to be used or not."""
         ...
 
-    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
-        """The sums over a block of weighted rows times residuals (b, c), (S, c)."""
+    def gather(self, rows: slice, residuals: NDArray[Number], sums: NDArray[Number]) -> None:
+        """Add the sums over a block of weighted rows times residuals (b, c) to others (S, c)."""
         ...
 
     def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
@@ -76,8 +76,8 @@ class Dense(Generic[Number]):
     ) -> NDArray[Number]:
         return np.matmul(self.rows[rows], models, out=room)
 
-    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
-        return self.weighted[rows].T @ residuals
+    def gather(self, rows: slice, residuals: NDArray[Number], sums: NDArray[Number]) -> None:
+        sums += self.weighted[rows].T @ residuals
 
     def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         return sums
@@ -131,10 +131,12 @@ class Sparse(Generic[Number]):
         room += self._block(rows)[0] @ models[:split]
         return room
 
-    def gathered(self, rows: slice, residuals: NDArray[Number]) -> NDArray[Number]:
-        sums = self._block(rows)[1] @ residuals
-        together = sums.reshape(-1, self.rows[0].shape[1], sums.shape[1]).sum(axis=0)
-        return np.concatenate([together, self.weighted[1][rows].T @ residuals])
+    def gather(self, rows: slice, residuals: NDArray[Number], sums: NDArray[Number]) -> None:
+        split = self.rows[0].shape[1]
+        groups = self._block(rows)[1] @ residuals
+        for group in groups.reshape(-1, split, groups.shape[1]):
+            sums[:split] += group
+        sums[split:] += self.weighted[1][rows].T @ residuals
 
     def outward(self, sums: NDArray[Number]) -> NDArray[Number]:
         return _led(self.lead.T, sums)
@@ -234,7 +236,7 @@ def sums(
                 own = without[columns] - rows.start
                 column = np.flatnonzero((own >= 0) & (own < len(block)))
                 block[own[column], :, column] = 0.0
-            part += design.gathered(rows, block.reshape(len(block), -1))
+            design.gather(rows, block.reshape(len(block), -1), part)
         total[..., columns] = part.reshape(some.shape)
     return design.outward(total)
 

@@ -105,7 +105,8 @@ def nearly(
     for _ in range(_ROUNDS):
         if len(active) == 0:
             break
-        supposed, now = before, remainders.of(start + moved, records)
+        # The first is only to lead near, and no column is known by it.
+        supposed, now = before, remainders.of(start + moved, records, roughly=landed is None)
         gradients = now - supposed
         steps, sizes = curvatures.steps(gradients)
         decrements = sizes.astype(np.float64)

@@ -48,12 +48,13 @@ class Remainders:
             design = Dense(rows.astype(np.float32), weighted.astype(np.float32))
         return cls(regression, design, known)
 
-    def of(self, changes: Singles, records: Indices) -> Singles:
+    def of(self, changes: Singles, records: Indices, roughly: bool = False) -> Singles:
         """The remainders (D, K, m) of changes (D, K, m), each without the one of m records."""
         basis, family = self.regression.basis.astype(np.float32), self.regression.family
+        remainders = family.roughly if roughly else family.remainders
 
         def beyond(rows: slice, moves: Singles, *spare: Singles) -> Singles:
-            return family.remainders(self.known[rows], moves, spare)
+            return remainders(self.known[rows], moves, spare)
 
         total = sums(self.design, times(basis, changes), beyond, records, spare=3)
         return times(basis.T, total)
