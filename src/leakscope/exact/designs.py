@@ -2,8 +2,8 @@
 
 Tables of categories, each of which has a feature of its own, are mostly zeros once the value that
 is most common is subtracted from each feature. A product with such a matrix takes as many steps as
-it has other numbers. What makes rows dense, centred features and coordinates in which
-the curvature is simple, is a matrix of the features alone, which goes to the models.
+it has other numbers. What makes rows dense, centred features and coordinates in which the curvature
+is simple, is a matrix of the features alone, which goes to the models.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Design(Protocol[Number]):
     def logits(
         self, rows: slice, models: NDArray[Number], room: NDArray[Number]
     ) -> NDArray[Number]:
-        """Of one block of records, (b, c), from models (S, c); room for them, to be used or not."""
+        """Of one block of records, (b, c), from models (S, c), in the room given for them."""
         ...
 
     def gather(self, rows: slice, residuals: NDArray[Number], sums: NDArray[Number]) -> None:
@@ -88,8 +88,8 @@ class Sparse(Generic[Number]):
     """A design that is a matrix (n, S) of mostly zeros times a dense one, lead (S, D).
 
     rows: most of these columns, sparse, and then the others (n, q); weighted: both times the weight
-    of each row. lead is in double precision always: its rounding would be that of all
-    records, and does not average out.
+    of each row. lead is in double precision always: its rounding would be that of all records, and
+    does not average out.
     """
 
     rows: tuple[csr_array, NDArray[Number]]

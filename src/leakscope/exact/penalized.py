@@ -63,12 +63,7 @@ class Regression:
 
     @classmethod
     def of(
-        cls,
-        family: Family,
-        X: Floats,
-        targets: NDArray[Any],
-        weights: Floats,
-        l2: float,
+        cls, family: Family, X: Floats, targets: NDArray[Any], weights: Floats, l2: float
     ) -> Regression:
         """The regression of targets (n,) on features (n, d)."""
         counted = weights > 0
@@ -192,9 +187,8 @@ class Regression:
                 total += root.T @ root  # a matrix by itself: half the work
             return total
 
-        count = len(self.design)
-        # Of so many records that there are few parts: each has a matrix of its own.
-        gram = np.zeros((width, width))
+        count, gram = len(self.design), np.zeros((width, width))
+        # Few parts, as each has a matrix of its own.
         for one in each(part, spans(count, max(_ROWS, count // _PARTS))):
             gram += one
         return gram
