@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leakscope.controls import Control
+from leakscope.gate.consistency import NEEDED_CONTROLS
 from leakscope.gate.reading import Attacked, Audited
 from leakscope.metrics.intervals import Interval
 from leakscope.metrics.rates import Rates
@@ -12,6 +14,7 @@ from leakscope.metrics.tails import Rate
 from leakscope.report import Report
 
 SIDES = (1000, 1000)
+FINGERPRINT = {"columns": "c0", "members": "m0", "nonmembers": "n0"}
 WHY = "The loss attack was strongest."
 
 
@@ -24,7 +27,7 @@ def attacked(
     auc: tuple[float, float, float] | None = None,
     found: Mapping[float, tuple[float, float, float]] | None = None,
     resolved: bool = True,
-    curve: Sequence[tuple[float, float]] = ((0.0, 1.0), (1.0, 1.0)),
+    curve: Sequence[tuple[float, float]] | None = None,
     models: int = 1,
     p_value: float | None = None,
     adjusted_p: float | None = None,
@@ -36,24 +39,50 @@ def attacked(
     p = rates.p_value if p_value is None else p_value
     return Attacked(
         attack=attack,
+        channel="loss",
         auc=Interval(*area),
         advantage=rates.advantage(),
+        accuracy=rates.accuracy().value,
         rates=rates,
         tpr_at_fpr=tuple(Rate(at, *rate, resolved) for at, rate in (found or {}).items()),
-        curve=tuple(curve),
+        curve=_curve(found or {}) if curve is None else tuple(curve),
         models=models,
         p_value=p,
         adjusted_p=p if adjusted_p is None else adjusted_p,
+        threshold=0.0,
     )
+
+
+def _curve(found: Mapping[float, tuple[float, float, float]]) -> tuple[tuple[float, float], ...]:
+    """A curve with these TPRs at these FPRs, each reached right after the FPR before."""
+    points = [(0.0, 0.0)]
+    for fpr in sorted(found):
+        start = points[-1][0] + (1e-6 if len(points) > 1 else 0.0)
+        points += [(start, found[fpr][0]), (fpr, found[fpr][0])]
+    return (*points, (1.0, 1.0))
+
+
+def controls(**passed: bool | None) -> tuple[Control, ...]:
+    """The decisive controls, which passed unless something else is said of them."""
+    results = dict.fromkeys(NEEDED_CONTROLS, True) | {
+        name.replace("_", " "): result for name, result in passed.items()
+    }
+    return tuple(Control(name, one, True, f"About {name}.") for name, one in results.items())
 
 
 def audited(*attacks: Attacked, **changes: Any) -> Audited:
     """An audit by these attacks."""
     given: dict[str, Any] = {
         "name": "run", "version": "0.1.0", "task": "classification", "dataset": None,
-        "sides": SIDES, "persons": SIDES, "level": "undecided", "limit": 0.1, "reason": WHY,
-        "attacks": attacks, "recovered": (), "not_run": {},
+        "classes": ("0", "1"), "features": 2, "unit": None, "fingerprint": FINGERPRINT,
+        "redacted": False, "sides": SIDES, "persons": SIDES,
+        "level": "leaks" if any(one.adjusted_p <= 0.025 for one in attacks) else "undecided",
+        "limit": 0.1, "reason": WHY, "strongest": attacks[0].attack if attacks else None,
+        "within_limit": None, "controls": controls(), "attacks": attacks, "recovered": (),
+        "not_run": {},
     }  # fmt: skip
+    if (given | changes)["persons"] != (given | changes)["sides"]:
+        given["unit"] = "person"
     return Audited(**given | changes)
 
 
@@ -69,16 +98,18 @@ def report_of(audit: Audited) -> Report:
             "command": "leakscope audit",
             "seed": 0,
             "target": {
-                "model": "Tree", "task": audit.task, "dataset": audit.dataset, "classes": [0, 1],
-                "features": 2, "members": audit.sides[0], "nonmembers": audit.sides[1],
-                "unit": None if audit.persons == audit.sides else "person",
-                "units": None if audit.persons == audit.sides else persons,
+                "model": "Tree", "task": audit.task, "dataset": audit.dataset,
+                "classes": None if audit.classes is None else list(audit.classes),
+                "features": audit.features, "members": audit.sides[0],
+                "nonmembers": audit.sides[1], "unit": audit.unit,
+                "units": None if audit.unit is None else persons,
+                "fingerprint": audit.fingerprint,
                 "member_accuracy": half, "nonmember_accuracy": half, "gap": half,
                 "member_error": None, "nonmember_error": None, "missing_values": 0, "clipped": 0,
                 "randomized": False, "prior": 0.5,
             },
             "trials": None,
-            "controls": [],
+            "controls": [one.to_dict() for one in audit.controls],
             "outcomes": [_outcome(one) for one in audit.attacks],
             "additions": [],
             "disclosures": [_disclosure(*one) for one in audit.recovered],
@@ -86,7 +117,7 @@ def report_of(audit: Audited) -> Report:
             "not_run": [{"attack": name, "reason": why} for name, why in audit.not_run.items()],
             "verdict": {
                 "level": audit.level, "headline": "An answer.",
-                "attack": audit.attacks[0].attack if audit.attacks else None,
+                "attack": audit.strongest,
                 "limit": audit.limit, "records_to_decide": None, "reason": audit.reason,
             },
             "cost": {"models": 1, "seconds": 1.0, "threads": 1},
@@ -102,7 +133,8 @@ def _outcome(one: Attacked) -> dict[str, Any]:
     return {
         "attack": one.attack, "channel": "loss", "paper": "", "summary": "", "knowledge": "none",
         "options": {}, "auc": one.auc.to_dict(), "advantage": one.advantage.to_dict(),
-        "accuracy": accuracy, "threshold": {"value": 0.0, "source": "fixed by the attack"},
+        "accuracy": accuracy,
+        "threshold": {"value": one.threshold, "source": "fixed by the attack"},
         "tpr_at_fpr": [rate.to_dict() for rate in one.tpr_at_fpr],
         "rates": one.rates.to_dict(), "ppv": {"prior": 0.5, **one.rates.ppv().to_dict()},
         "epsilon_lower": None, "epsilon_note": "", "models": one.models,

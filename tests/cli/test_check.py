@@ -59,7 +59,20 @@ def test_a_baseline(run, folder, tmp_path):
     assert ran.code == 1
     assert ran.json["limits"][0]["limit"] == "advantage ≤ baseline"
     assert run("check", old, "--baseline", folder, "--tolerance", 0.1).code == 0
-    assert run("check", folder, "--baseline", folder, "--tolerance", 0.01).code == 3
+    assert run("check", folder, "--baseline", folder, "--tolerance", 0).code == 0
+
+
+def test_a_baseline_of_other_records(run, folder, tmp_path):
+    other = {"columns": "c0", "members": "m1", "nonmembers": "n1"}
+    old = tmp_path / "old.json"
+    text = report_of(audited(attacked("loss", 0.5, 0.5), fingerprint=other)).to_json()
+    old.write_text(text, "utf-8")
+    ran = run("check", old, "--baseline", folder, "--tolerance", 0.1)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert "--allow-other-records" in ran.stderr
+    words = ("check", old, "--baseline", folder, "--tolerance", 0.1, "--allow-other-records")
+    assert run(*words).code == 0
+    assert "is of other records" in run(*words, "--json").json["notes"][0]
 
 
 def test_records_recovered(run, tmp_path):

@@ -15,8 +15,12 @@ from leakscope.metrics.rates import Rates, excess
 LARGE = (20_000, 20_000)
 
 
+OTHER = {"columns": "c0", "members": "m1", "nonmembers": "n1"}
+
+
 def change(now, before, tolerance=0.05):
-    return BaselineLimit(before, tolerance).decide(now)
+    """With a baseline of other records of the same columns."""
+    return BaselineLimit(replace(before, fingerprint=OTHER), tolerance, 0.1).decide(now)
 
 
 def large(*attacks):
@@ -56,13 +60,13 @@ def test_what_is_surely_worse_is_violated_within_the_tolerance_too() -> None:
 
 
 def test_more_records_are_asked_of_both_audits() -> None:
-    found = change(audited(attacked()), audited(attacked(), sides=(3000, 500)))
+    found = change(audited(attacked()), audited(attacked(), sides=(3000, 500), persons=(3000, 500)))
     assert found.records_to_decide > 3000
     assert "records on each side of both audits would decide" in found.reason
 
 
 def test_an_attack_that_is_gone_cannot_be_compared() -> None:
-    now = large(attacked("a", 0.5, 0.5, LARGE), attacked("new", 0.9, 0.1, LARGE))
+    now = large(attacked("a", 0.5, 0.5, LARGE), attacked("new", 0.5, 0.5, LARGE))
     before = large(attacked("a", 0.5, 0.5, LARGE), attacked("gone", 0.5, 0.5, LARGE))
     found = change(now, before)
     assert found.decision == "undecided"
@@ -71,6 +75,55 @@ def test_an_attack_that_is_gone_cannot_be_compared() -> None:
     assert change(worse, before).decision == "violated"  # sure whatever the other would say
     nothing = change(large(attacked("new", 0.5, 0.5, LARGE)), before)
     assert nothing.reason == "The attacks of the baseline did not run: a, gone."
+    told = change(replace(now, not_run={"gone": "It failed."}), before).reason
+    assert told == "Some attacks of the baseline did not run: gone. It failed."
+
+
+def test_an_attack_that_the_baseline_lacks_must_be_within_an_absolute_limit() -> None:
+    old = attacked("a", 0.5, 0.5, LARGE)
+    safe = attacked("new", 0.52, 0.5, LARGE)
+    for new, decision in (
+        (safe, "holds"),
+        (attacked("new", 0.9, 0.1, LARGE), "undecided"),  # surely above it
+        (attacked("new", 0.6, 0.5, LARGE), "undecided"),  # may be above it
+        (attacked("new", 0.1, 0.9, LARGE), "undecided"),  # swapped
+        (replace(safe, advantage=NONE), "undecided"),
+    ):
+        found = change(large(old, new), large(old))
+        assert found.decision == decision
+        if decision == "undecided":
+            assert "The baseline lacks some attacks (new)" in found.reason
+            assert found.attack == "new"
+    # A wider limit lets it pass; a shared attack that is worse is violated in any case.
+    wide = BaselineLimit(replace(large(old), fingerprint=OTHER), 0.05, 0.9)
+    assert wide.decide(large(old, attacked("new", 0.9, 0.1, LARGE))).decision == "holds"
+    worse = large(attacked("a", 0.7, 0.5, LARGE), attacked("new", 0.9, 0.1, LARGE))
+    assert change(worse, large(old)).decision == "violated"
+
+
+def test_a_report_of_an_earlier_version_is_not_compared() -> None:
+    new, old = large(attacked("a", 0.5, 0.5, LARGE)), large(attacked("a", 0.5, 0.5, LARGE))
+    for now, before, which in (
+        (new, replace(old, fingerprint=None), "baseline"),
+        (replace(new, fingerprint=None), old, "report"),
+        (replace(new, fingerprint=None), replace(old, fingerprint=None), "baseline"),
+    ):
+        assert check_comparable(now, before) == []
+        found = BaselineLimit(before, 0.05, 0.1).decide(now)
+        assert found.decision == "undecided"
+        assert found.reason.startswith(f"The {which} does not say which records it is of")
+
+
+def test_the_same_figures_on_the_same_data_do_not_differ() -> None:
+    few = audited(attacked("a", 0.55, 0.5), attacked("b", 0.5, 0.5))
+    found = BaselineLimit(few, 0.0, 0.1).decide(few)
+    assert (found.decision, found.value, found.low, found.high) == ("holds", 0, 0, 0)
+    hidden = {"columns": "c0", "members": None, "nonmembers": None}
+    redacted = replace(few, fingerprint=hidden, redacted=True)
+    assert BaselineLimit(redacted, 0.0, 0.1).decide(redacted).decision == "holds"
+    assert len(check_comparable(redacted, redacted)) == 1
+    other = replace(few, attacks=(attacked("a", 0.551, 0.5), attacked("b", 0.5, 0.5)))
+    assert BaselineLimit(few, 0.05, 0.1).decide(other).decision == "undecided"
 
 
 def test_a_baseline_that_is_invalid_decides_nothing() -> None:
@@ -107,14 +160,61 @@ def test_audits_of_something_else_are_refused() -> None:
         check_comparable(adult, replace(adult, dataset="digits"))
     with pytest.raises(InputError, match="has the task 'regression'"):
         check_comparable(adult, replace(adult, task="regression"))
-    assert check_comparable(adult, adult) == []
+    with pytest.raises(InputError, match=r"has the classes \('0', '2'\) and"):
+        check_comparable(adult, replace(adult, classes=("0", "2")))
+    with pytest.raises(InputError, match="has the features 3 and"):
+        check_comparable(adult, replace(adult, features=3))
+    assert check_comparable(adult, replace(adult, version="0.1.0")) == [SAME]
+    # A redacted report may lack a rare class.
+    check_comparable(adult, replace(adult, classes=("0",), redacted=True))
+
+
+SAME = "Every figure of the two reports is the same, on the same data."
+
+
+def fingerprinted(columns="c0", members="m0", nonmembers="n0", **more):
+    digests = {"columns": columns, "members": members, "nonmembers": nonmembers}
+    return audited(attacked("loss", 0.52, 0.5), fingerprint=digests, **more)
+
+
+@pytest.mark.parametrize(
+    ("digests", "why"),
+    [
+        ({"columns": "c1", "members": "m1"}, "has other columns than the report"),
+        ({"columns": "c1", "members": "m1", "nonmembers": "n1"}, "has other columns"),
+        ({"members": "m1", "nonmembers": "n1"}, "is of other records than the report"),
+        ({"members": "m1"}, "is of other records than the report"),
+        ({"nonmembers": "n1"}, "is of other records than the report"),
+        ({"members": "n0", "nonmembers": "m0"}, "check that the sides are not swapped"),
+        ({"members": "m1", "nonmembers": "m0"}, "check that the sides are not swapped"),
+        ({"members": None, "nonmembers": None}, "does not say which records it is of, being redac"),
+        ({"sides": (900, 1000), "persons": (900, 1000)}, "the same digests of"),
+    ],
+)
+def test_a_baseline_of_other_data_is_refused(digests, why) -> None:
+    now, before = audited(attacked("loss", 0.51, 0.5)), fingerprinted(**digests)
+    with pytest.raises(InputError, match=why):
+        check_comparable(now, before)
+
+
+def test_other_records_are_compared_where_the_user_or_the_data_set_says_so() -> None:
+    now, before = audited(attacked("loss", 0.51, 0.5)), fingerprinted("c0", "m1", "n1")
+    (note,) = check_comparable(now, before, other_records=True)
+    assert "compared as independent samples of one population" in note
+    named = [replace(one, dataset="adult") for one in (now, before)]
+    assert check_comparable(*named) == [note]
+    with pytest.raises(InputError, match="has other columns"):
+        check_comparable(now, fingerprinted("c1", "m1", "n1"), other_records=True)
+    with pytest.raises(InputError, match="swapped"):
+        check_comparable(now, fingerprinted("c0", "n0", "m0"), other_records=True)
+    # The same records in an array and in a table.
+    (unpaired,) = check_comparable(now, fingerprinted("c1"))
+    assert "records.csv" in unpaired
 
 
 def test_what_else_differs_is_said() -> None:
     now = audited(attacked("loss"), attacked("lira", models=65), dataset="adult")
-    before = audited(
-        attacked("loss"), attacked("lira", models=33), version="0.0.9", limit=0.2, sides=(9, 9)
-    )
+    before = audited(attacked("loss"), attacked("lira", models=33), version="0.0.9", limit=0.2)
     notes = " ".join(check_comparable(now, before))
     assert "Only one of the two reports names its data set" in notes
     assert "made by leakscope 0.0.9 and the report by 0.1.0" in notes

@@ -73,7 +73,7 @@ def test_the_lower_end_of_a_tpr_is_near_that_of_the_scores(shift, n, fpr, tries)
 
 
 def test_the_lower_end_of_a_tpr_at_the_edges() -> None:
-    one = attacked()
+    one = attacked(curve=((0.0, 1.0), (1.0, 1.0)))
     assert tpr_low(one, Rate(0.01, 0.01, 0.0, 0.1, True), 8, 1000) == 0
     # The plain scale would go below 0.
     assert tpr_low(one, Rate(0.01, 0.02, 0.01, 0.1, True), 10**6, 1000) == 0

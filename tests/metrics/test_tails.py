@@ -112,4 +112,7 @@ def test_intervals_hold_the_truth(fpr, n, lowest):
 
 def test_a_rate_as_json():
     shown = Rate(0.01, 0.2, 0.1, 0.3, True).to_dict()
-    assert shown == {"fpr": 0.01, "value": 0.2, "low": 0.1, "high": 0.3, "resolved": True}
+    assert shown == {
+        "fpr": 0.01, "value": 0.2, "low": 0.1, "high": 0.3, "resolved": True,
+        "effective_nonmembers": None,
+    }  # fmt: skip

@@ -32,7 +32,7 @@ def make_table(**changed: Any) -> RecordTable:
         "label": np.repeat([1, 0], N),
         "groups": {"sex": SEX},
         "scores": {"gradient-boosting": LOSS, "loss": -LOSS},
-        "leakage": NATS,
+        "further": {"leakage_nats": NATS},
         "vulnerable": np.arange(2 * N) == 17,
     }
     return RecordTable.from_parts(**(parts | changed))
@@ -169,7 +169,7 @@ def test_words_say_how_far_the_figures_can_be_trusted(
 
 def test_an_audit_without_attacks_still_knows_the_record(data: dict[str, Any]) -> None:
     data["outcomes"] = []
-    found = Report(data, make_table(scores={}, leakage=None, vulnerable=[False] * 2 * N)).record(3)
+    found = Report(data, make_table(scores={}, further=None, vulnerable=[False] * 2 * N)).record(3)
     assert found.standings == found.groups == ()
     assert found.attack is None
     assert math.isnan(found.leakage)

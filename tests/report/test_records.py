@@ -31,7 +31,7 @@ def test_leakage_stands_before_the_flag_and_keeps_its_name() -> None:
         label=["a"],
         groups={"leakage_nats": [5]},
         scores={"loss": [0.5]},
-        leakage=[-0.03],
+        further={"leakage_nats": [-0.03]},
         vulnerable=[False],
     )
     assert read(table) == [

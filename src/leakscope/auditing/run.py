@@ -250,6 +250,10 @@ def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
         groups={name: values[order] for name, values in records.groups.items()},
         unit=None if records.unit is None else (subject.unit, records.unit[order]),
         scores={name: shot.scores[order] for name, shot in battery.shots.items()},
-        leakage=None if nats is None else nats[order],
+        further={
+            "calibration": np.where(subject.folds.calibration[order], "yes", "no"),
+            "content_key": np.array([f"{key:016x}" for key in records.keys()[order].tolist()]),
+            **({} if nats is None else {"leakage_nats": nats[order]}),
+        },
         vulnerable=flagged[order],
     )

@@ -35,6 +35,7 @@ def describe_target(
         "members": int(membership.sum()),
         "nonmembers": int((~membership).sum()),
         "units": unit_counts(records, membership),
+        "fingerprint": records.side_fingerprint(membership),
         "clipped": _clipped(model, records),
         **_performance(model, records, membership, clusters),
     }

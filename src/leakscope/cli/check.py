@@ -71,6 +71,14 @@ def check_command(
         float,
         _option("How much better it may do without anybody being able to tell.", BEFORE),
     ] = 0.05,
+    allow_other_records: Annotated[
+        bool,
+        _option(
+            "Compare also where it is of other records, sampled from the same population.",
+            BEFORE,
+            "--allow-other-records",
+        ),
+    ] = False,
     junit: Annotated[
         Path | None, _option("Write JUnit XML, a case per limit.", RESULT, metavar="FILE")
     ] = None,
@@ -101,6 +109,7 @@ def check_command(
         max_disclosed=max_disclosed,
         baseline=baseline,
         tolerance=tolerance,
+        allow_other_records=allow_other_records,
         require=require or (),
     )
     try:

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from leakscope.gate.reading import Attacked
-from leakscope.metrics.intervals import Interval, binomial
+from leakscope.metrics.intervals import Interval, binomial, ratio_ends, wilson_ends
+from leakscope.metrics.rates import Rates
 from leakscope.metrics.tails import Rate
 
 # The chance left at either end of an interval of 95 %, and its normal quantile.
@@ -64,6 +65,38 @@ def tpr_low(one: Attacked, rate: Rate, tries: int, nonmembers: int) -> float:
         return min(plain, reached)
     odds = _stretched_odds(Interval(rate.value, rate.low, rate.high), stretch)
     return min(plain, odds, reached)
+
+
+def tpr_of_call(
+    one: Attacked, call: tuple[float, float], fpr: float, tries: int
+) -> tuple[Interval, float]:
+    """The TPR at an FPR of an attack that answers yes or no, from the rates of its one call.
+
+    Where the call accuses at most ``fpr`` of the non-members, its own TPR counts. Where it accuses
+    more, no threshold reaches the rate, but an adversary may believe a random part of the calls:
+    that finds TPR · fpr / FPR of the members. So the TPR is the smaller of the call's TPR and of
+    its likelihood ratio times ``fpr``; the ends are those of the call's rates, which few records
+    know as well. Also the lower end that holds for so many attacks together.
+    """
+    at, tpr = call
+    sizes = one.rates.members, one.rates.nonmembers
+
+    def ends(tail: float) -> tuple[float, float]:
+        z = float(-ndtri(tail))
+        ratio, share = ratio_ends(tpr, sizes[0], at, sizes[1], z), wilson_ends(tpr, sizes[0], z)
+        return min(share[0], fpr * ratio[0]), min(share[1], fpr * ratio[1])
+
+    alone = ends(TAIL)
+    value = tpr if at <= fpr else tpr * fpr / at
+    low = ends(TAIL / tries)[0]
+    return Interval(value, min(alone[0], value), max(alone[1], value)), min(low, value)
+
+
+def surely_reversed(one: Attacked, tries: int) -> bool:
+    """Whether non-members are called members surely more often, with so many attacks tried."""
+    rates = one.rates
+    turned = Rates(rates.fpr, rates.tpr, rates.nonmembers, rates.members)
+    return turned.p_value <= TAIL / tries
 
 
 def _fewest(nonmembers: int, fpr: float, tail: float) -> int:

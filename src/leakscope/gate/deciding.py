@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from leakscope.gate.bounds import Z
 from leakscope.metrics.intervals import finite
 from leakscope.metrics.power import MOST
-from leakscope.report.words import count, number
+from leakscope.report.words import number, records_in_words
 
 # How far chance may take an estimate the wrong way at a power of 80 %, in widths of its interval.
 MARGIN = float(ndtri(0.8)) / Z
@@ -52,7 +52,8 @@ class Question:
     limit: as it is shown. figure: what is limited, such as "an advantage". It holds where the
     figure is surely at most ``most``, and is violated where it is surely above ``sure``. least:
     below this, somebody who turns the attack round exceeds the limit. records: how many there are
-    on the larger side. where: of which records more would decide.
+    on the larger side. persons: how many persons a record stands for. where: on which sides more
+    records would decide.
     """
 
     limit: str
@@ -60,8 +61,9 @@ class Question:
     most: float
     sure: float
     records: int
+    persons: float = 1.0
     least: float = -math.inf
-    where: str = "records on each side"
+    where: str = "on each side"
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,9 @@ def decide(asked: Question, attacks: Sequence[Bounds]) -> Decided:
         why = f"{_has(asked, nearest)}, surely below {number(nearest.high)}; no attack comes nearer"
         return _decided(asked, Decision.holds, nearest, why)
     needed = _needed(asked, attacks)
-    more = "" if needed is None else f"; about {count(needed)} {asked.where} would decide"
+    more = ""
+    if needed is not None:
+        more = f"; about {records_in_words(needed, asked.persons)} {asked.where} would decide"
     why = f"{_has(asked, nearest)}, and may have {number(nearest.low)} to {number(nearest.high)}"
     return _decided(asked, Decision.undecided, nearest, why + more, needed)
 

@@ -9,19 +9,23 @@ from leakscope.errors import UnknownNameError
 from leakscope.gate.baseline import BaselineLimit, check_comparable
 from leakscope.gate.deciding import Decided, Decision
 from leakscope.gate.limits import (
-    AdvantageLimit,
     DisclosureLimit,
     Limit,
+    ReportLimit,
     Required,
     figure_limits,
     within,
 )
-from leakscope.gate.reading import Audited, read_report
+from leakscope.gate.reading import INVALID, Audited, read_report
 from leakscope.gate.result import Check
 from leakscope.options import whole_number
 from leakscope.report import Report
 
 TOLERANCE = 0.05
+UNTESTED = (
+    "No attack on the model's confidence or labels has scores that vary; audit with --attacks "
+    "loss,label-gap and others."
+)
 
 
 def check(
@@ -33,6 +37,7 @@ def check(
     max_disclosed: int | None = None,
     baseline: Report | str | Path | None = None,
     tolerance: float = TOLERANCE,
+    allow_other_records: bool = False,
     require: Sequence[str] = (),
 ) -> Check:
     """Whether a report keeps to limits: holds, violated, or undecided, from intervals alone.
@@ -40,34 +45,58 @@ def check(
     report: a Report, its report.json, or the folder that holds it. max_tpr: such as "0.02@0.01",
     at most 2 % of members found at a false positive rate of 1 %, or several of them.
     max_disclosed: how many training records any extraction may bring back. baseline: an older
-    report; no attack may have a surely larger advantage than there, nor possibly one larger by
-    more than the tolerance. require: attacks that must have run. Without any limit it is the
-    advantage that the report was made with.
+    report of the same records; no attack may have a surely larger advantage than there, nor
+    possibly one larger by more than the tolerance. allow_other_records: compare also with a
+    baseline of other records with the same columns. require: attacks that must have run. Without
+    any limit it is the advantage that the report was made with.
     """
     limits = figure_limits(max_advantage, max_auc, max_tpr)
     if max_disclosed is not None:
         limits.append(DisclosureLimit(whole_number("max_disclosed", max_disclosed, 0)))
     tolerance = within("tolerance", tolerance, 0.0)
-    audited = read_report(report)
+    audited = read_report(report, records=baseline is not None)
     notes: list[str] = []
+    reports = [audited]
     if baseline is not None:
-        before = read_report(baseline)
-        notes += check_comparable(audited, before)
-        limits.append(BaselineLimit(before, tolerance))
+        before = read_report(baseline, records=True)
+        reports.append(before)
+        notes += check_comparable(audited, before, other_records=allow_other_records)
+        most = audited.limit if max_advantage is None else max_advantage
+        limits.append(BaselineLimit(before, tolerance, most))
     if not limits:
-        limits.append(AdvantageLimit(within("limit of the report", audited.limit, 0.0)))
+        limits.append(ReportLimit(within("limit of the report", audited.limit, 0.0)))
         notes.append(
             f"No limit was given: the advantage is held to {audited.limit:g}, with which the "
             "report was made."
         )
     limits += [_required(name, audited) for name in require]
-    decided = tuple(_decide(one, audited) for one in limits)
-    return Check(audited.name, decided, audited.not_run, tuple(notes))
+    return Check(
+        audited.name,
+        tuple(_decide(one, audited) for one in limits),
+        audited.not_run,
+        tuple(notes),
+        conditions=tuple(_conditions(reports)),
+        failed_controls={one.name: one.detail for one in audited.controls if one.passed is False},
+    )
+
+
+def _conditions(reports: Sequence[Audited]) -> list[str]:
+    """What decisive controls that could not run leave open, in sentences."""
+    return [
+        f"{where}he control of the {one.name} could not run: {one.detail}"
+        for report, where in zip(reports, ("T", "In the baseline, t"), strict=False)
+        for one in report.controls
+        if one.fatal and one.passed is None
+    ]
 
 
 def _decide(limit: Limit, audited: Audited) -> Decided:
     if audited.invalid:
-        return Decided(limit.name, Decision.undecided, f"The audit is invalid: {audited.reason}")
+        failed = audited.level == INVALID
+        reason = f"The audit is invalid: {audited.reason}" if failed else UNTESTED
+        return Decided(limit.name, Decision.undecided, reason)
+    if audited.untested and not isinstance(limit, DisclosureLimit | Required):
+        return Decided(limit.name, Decision.undecided, UNTESTED)
     return limit.decide(audited)
 
 

@@ -34,7 +34,7 @@ def junit(check: Check) -> str:
     for one in check.limits:
         _add_case(suite, one)
     said = ElementTree.SubElement(suite, "system-out")
-    lines = [check.sentence, *check.notes]
+    lines = [check.sentence, *check.remarks]
     lines += [f"Not run: {names}: {reason}" for names, reason in by_reason(check.skipped)]
     said.text = clean("\n".join(lines))
     ElementTree.indent(suites)

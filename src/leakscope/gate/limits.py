@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Protocol
 
 from leakscope.errors import InputError
-from leakscope.gate.bounds import TAIL, advantage_together, auc_low, tpr_low
+from leakscope.gate.bounds import (
+    TAIL,
+    advantage_together,
+    auc_low,
+    surely_reversed,
+    tpr_low,
+    tpr_of_call,
+)
 from leakscope.gate.deciding import Bounds, Decided, Decision, Question, decide
 from leakscope.gate.reading import Attacked, Audited
 from leakscope.metrics.intervals import Interval
-from leakscope.metrics.tails import ENOUGH, Rate
+from leakscope.metrics.tails import Rate, enough_nonmembers
+from leakscope.report.words import nonmembers_in_words
 
 UNKNOWN = "the report gives no figure for it"
 TURNED = (
@@ -47,20 +55,38 @@ class AdvantageLimit:
 
     def decide(self, audited: Audited) -> Decided:
         tries = len(audited.attacks)
-        most, records = self.most, max(audited.sides)
-        asked = Question(self.name, "an advantage", most, most, records, least=-most)
+        sizes = (audited.largest, audited.persons_per_record)
+        asked = Question(self.name, "an advantage", self.most, self.most, *sizes, least=-self.most)
         return decide(asked, [self._bounds(one, tries) for one in audited.attacks])
 
     def _bounds(self, one: Attacked, tries: int) -> Bounds:
+        if not one.complete:
+            return unknown(one.attack)
         low = advantage_together(one, tries).low
         # Where few are called members the interval alone is not trusted: the p-value has the last
         # word in the verdict, and so it has here.
         if not one.adjusted_p <= TAIL:
             low = min(low, 0.0)
         # As in the verdict: the threshold may have retreated to where only the area shows it.
-        below = 1 - one.p_value <= TAIL / tries and one.advantage.low < -self.most
+        below = one.advantage.low < -self.most and surely_reversed(one, tries)
         turned = below or 1 - 2 * one.auc.high > self.most
         return _bounds(one.attack, one.advantage, low, TURNED if turned else "")
+
+
+@dataclass(frozen=True)
+class ReportLimit(AdvantageLimit):
+    """The limit that the report was made with, on which its own verdict has the last word.
+
+    The verdict may see what an advantage does not: a few members that are found for certain.
+    """
+
+    def decide(self, audited: Audited) -> Decided:
+        decided = super().decide(audited)
+        beyond = audited.level == "leaks" and audited.within_limit is False
+        if decided.decision is Decision.holds and (beyond or audited.level == "undecided"):
+            reason = f"The advantage is within the limit; the verdict is not. {audited.reason}"
+            return replace(decided, decision=Decision.undecided, reason=reason)
+        return decided
 
 
 @dataclass(frozen=True)
@@ -76,11 +102,13 @@ class AucLimit:
 
     def decide(self, audited: Audited) -> Decided:
         tries = len(audited.attacks)
-        most, records = self.most, max(audited.sides)
-        asked = Question(self.name, "an AUC", most, most, records, least=1 - most)
+        sizes = (audited.largest, audited.persons_per_record)
+        asked = Question(self.name, "an AUC", self.most, self.most, *sizes, least=1 - self.most)
         return decide(asked, [self._bounds(one, tries, audited) for one in audited.attacks])
 
     def _bounds(self, one: Attacked, tries: int, audited: Audited) -> Bounds:
+        if not one.complete:
+            return unknown(one.attack)
         low = auc_low(one.auc, tries, audited.persons)
         return _bounds(one.attack, one.auc, low, TURNED if one.auc.high < 1 - self.most else "")
 
@@ -105,32 +133,39 @@ class TprLimit:
                 f"The report {audited.name!r} has no TPR at a false positive rate of "
                 f"{self.fpr:g}, only at {told}; choose one it has"
             )
-        asked = Question(self.name, "a TPR", self.most, self.most, max(audited.sides))
+        sizes = (audited.largest, audited.persons_per_record)
+        asked = Question(self.name, "a TPR", self.most, self.most, *sizes)
         return decide(asked, [self._bounds(one, audited) for one in audited.attacks])
 
     def _bounds(self, one: Attacked, audited: Audited) -> Bounds:
         found = [rate for rate in one.tpr_at_fpr if math.isclose(rate.fpr, self.fpr)]
-        if not found:
-            return Bounds(one.attack, math.nan, math.nan, math.nan, math.nan, UNKNOWN)
+        if not found or not one.complete:
+            return unknown(one.attack)
         rate, tries = found[0], len(audited.attacks)
-        if not rate.resolved:
+        if one.call is not None:
+            figure, low = tpr_of_call(one, one.call, self.fpr, tries)
+        elif rate.resolved:
+            figure = Interval(rate.value, rate.low, rate.high)
+            low = tpr_low(one, rate, tries, audited.persons[1])
+        else:
             return self._unresolved(one.attack, rate, audited)
         mirrored = Interval(1 - one.auc.value, 1 - one.auc.high, 1 - one.auc.low)
-        turned = 1 - one.p_value <= TAIL / tries or auc_low(mirrored, tries, audited.persons) > 0.5
-        low = tpr_low(one, rate, tries, audited.persons[1])
-        figure = Interval(rate.value, rate.low, rate.high)
+        by_area = auc_low(mirrored, tries, audited.persons) > 0.5
+        turned = by_area or surely_reversed(one, tries)
         return _bounds(one.attack, figure, low, TURNED if turned else "")
 
     def _unresolved(self, attack: str, rate: Rate, audited: Audited) -> Bounds:
         """Too few non-members: the number with which the report would resolve the rate."""
-        enough = math.ceil(ENOUGH / self.fpr * (1 - 1e-12))
-        have = audited.sides[1]
-        # Learned attacks count each record for half; how much rows of one person count for is not
-        # in the report.
-        needed = next((number for number in (enough, 2 * enough) if number > have), None)
-        doubt = f"{have:,} non-members are too few for a false positive rate of {self.fpr:g}"
-        if needed is not None:
-            doubt += f", which takes {needed:,}"
+        rows, size = audited.sides[1], rate.effective_nonmembers
+        enough = enough_nonmembers(self.fpr)
+        if size > 0:
+            needed: int | None = math.ceil(rows * enough / size)
+        else:
+            # An earlier version did not say what they count as: attacks that learn, for half.
+            needed = next((number for number in (enough, 2 * enough) if number > rows), None)
+        have = nonmembers_in_words(rows, size, audited.persons[1])
+        doubt = f"{have} are too few for a false positive rate of {self.fpr:g}"
+        doubt += f"; about {enough:,} are needed"
         return Bounds(attack, rate.value, 0.0, rate.high, 0.0, doubt, needed)
 
 
@@ -178,9 +213,14 @@ class Required:
         return Decided(self.name, Decision.undecided, reason, self.attack)
 
 
+def unknown(attack: str) -> Bounds:
+    """Nothing can be said of an attack of which the report lacks a figure."""
+    return Bounds(attack, math.nan, math.nan, math.nan, math.nan, UNKNOWN)
+
+
 def _bounds(attack: str, figure: Interval, low: float, doubt: str) -> Bounds:
     if not all(map(math.isfinite, (figure.value, figure.low, figure.high))):
-        return Bounds(attack, figure.value, math.nan, math.nan, math.nan, UNKNOWN)
+        return unknown(attack)
     return Bounds(attack, figure.value, low, figure.high, figure.low, doubt)
 
 

@@ -28,8 +28,8 @@ def markdown(check: Check) -> str:
         f"|{'---|' * len(HEADINGS)}",
     ]
     lines += [f"| {' | '.join(map(plain, row))} |" for row in map(cells, check.limits)]
-    for note in check.notes:
-        lines += ["", plain(note)]
+    for remark in check.remarks:
+        lines += ["", plain(remark)]
     skipped = by_reason(check.skipped)
     if skipped:
         # Folded: it is long, and the same in every build.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leakscope.gate.deciding import Decided, Decision
@@ -16,13 +16,16 @@ class Check:
     """What a gate says of a report: holds, violated or undecided, limit by limit.
 
     report: the report's file. limits: at least one. not_run: reasons by attack. notes: what a
-    reader should know beside, in sentences.
+    reader should know beside, in sentences. conditions: what must be true for the answer, because
+    a decisive control could not run. failed_controls: what they found, by name.
     """
 
     report: str
     limits: tuple[Decided, ...]
     not_run: dict[str, str]
     notes: tuple[str, ...] = ()
+    conditions: tuple[str, ...] = ()
+    failed_controls: dict[str, str] = field(default_factory=dict)
 
     @property
     def decision(self) -> Decision:
@@ -41,11 +44,27 @@ class Check:
         """The decision in one sentence, by the first limit that made it."""
         made = [one for one in self.limits if one.decision is self.decision]
         first, others = made[0], len(made) - 1
+        word = WORDS[self.decision] + self._proviso
         if others and self.decision is Decision.holds:
-            return f"Holds: all {len(made)} limits."
+            return f"{word}: all {len(made)} limits."
         more = f" and {others} more" if others else ""
         why = first.reason[0].lower() + first.reason[1:]
-        return f"{WORDS[self.decision]}: {first.limit}{more}: {why}"
+        return f"{word}: {first.limit}{more}: {why}"
+
+    @property
+    def _proviso(self) -> str:
+        """That the answer depends on what controls could not see; nothing where there is none."""
+        if not self.conditions or self.decision is Decision.undecided:
+            return ""
+        number = len(self.conditions)
+        return f", provided that {number} condition{'s are' if number > 1 else ' is'} met"
+
+    @property
+    def remarks(self) -> list[str]:
+        """Conditions, failed controls and notes, each as a sentence."""
+        conditions = [f"Condition: {one}" for one in self.conditions]
+        failed = [f"Failed control: {name}: {why}" for name, why in self.failed_controls.items()]
+        return [*conditions, *failed, *self.notes]
 
     @property
     def skipped(self) -> list[dict[str, str]]:
@@ -62,6 +81,10 @@ class Check:
             "limits": [one.to_dict() for one in self.limits],
             "not_run": self.skipped,
             "notes": list(self.notes),
+            "conditions": list(self.conditions),
+            "failed_controls": [
+                {"control": name, "detail": detail} for name, detail in self.failed_controls.items()
+            ],
         }
 
     def to_junit(self) -> str:

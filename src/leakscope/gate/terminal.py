@@ -50,8 +50,8 @@ def print_check(check: Check, console: Console) -> None:
     table.caption = "bounds: at least, after correction for the number of attacks, to at most"
     table.caption_justify = "left"
     console.print(table)
-    for note in check.notes:
-        console.print(Text(f"\n{clean(note)}"))
+    for remark in check.remarks:
+        console.print(Text(f"\n{clean(remark)}"))
     skipped = by_reason(check.skipped, MOST_NAMES)
     if skipped:
         console.print(Text("\nNot run", style="bold"))

@@ -22,18 +22,32 @@ ENOUGH = 5.0
 
 @dataclass(frozen=True)
 class Rate:
-    """The true positive rate at a false positive rate; unresolved where non-members are too few."""
+    """The true positive rate at a false positive rate; unresolved where non-members are too few.
+
+    ``effective_nonmembers``: how many independent ones would know it as well.
+    """
 
     fpr: float
     value: float
     low: float
     high: float
     resolved: bool
+    effective_nonmembers: float = math.nan
 
     def to_dict(self) -> dict[str, float | bool | None]:
         """For JSON."""
         ends = {key: finite(getattr(self, key)) for key in ("value", "low", "high")}
-        return {"fpr": self.fpr, **ends, "resolved": self.resolved}
+        return {
+            "fpr": self.fpr,
+            **ends,
+            "resolved": self.resolved,
+            "effective_nonmembers": finite(self.effective_nonmembers),
+        }
+
+
+def enough_nonmembers(fpr: float) -> int:
+    """How many independent non-members resolve a rate at this FPR."""
+    return math.ceil(ENOUGH / fpr * (1 - 1e-12))
 
 
 def cut_at(others: Floats, fpr: float) -> float:
@@ -93,7 +107,8 @@ def tpr_at_fpr(
     else:
         low, high = 0.0, 1 - _mixture_quantile(weight, 1 - most, size1, tail)
     value = float(found[allowed] / n1)
-    return Rate(float(fpr), value, min(low, value), max(high, value), bool(resolved))
+    ends = (value, min(low, value), max(high, value))
+    return Rate(float(fpr), *ends, bool(resolved), effective_nonmembers=float(size0))
 
 
 def _found_by_false_positives(members: Floats, others: Floats) -> Codes:

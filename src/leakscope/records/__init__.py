@@ -28,10 +28,12 @@ from leakscope.records.checks import (
 from leakscope.records.content import (
     Keys,
     column_numbers,
+    columns_digest,
     content_hash,
     joined_blocks,
     numbered,
     row_keys,
+    side_digest,
 )
 from leakscope.records.sides import joined_features, joined_groups, joined_labels
 
@@ -185,6 +187,17 @@ class Records:
     @cached_property
     def _fingerprint(self) -> str:
         return content_hash(self.X, self.y)
+
+    def side_fingerprint(self, membership: NDArray[np.bool_]) -> dict[str, str]:
+        """Digests of the columns, of all members and of all non-members (n,), for a report.
+
+        Two audits of the same records on the same sides have the same digests, in any order.
+        """
+        return {
+            "columns": columns_digest(self.X),
+            "members": side_digest(self.keys()[membership]),
+            "nonmembers": side_digest(self.keys()[~membership]),
+        }
 
     def canonical_order(self, side: NDArray[np.bool_] | None = None) -> NDArray[np.intp]:
         """An order of the records that does not depend on the order they came in.

@@ -64,6 +64,25 @@ def joined_blocks(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[
     return numbered(smallest[component])
 
 
+def side_digest(keys: Keys) -> str:
+    """A hash of the keys of all records (n,) together, in any order.
+
+    It tells nothing of one record to anyone who does not know all the others.
+    """
+    return hashlib.sha256(np.sort(keys).astype("<u8").tobytes()).hexdigest()[:32]
+
+
+def columns_digest(X: Features) -> str:
+    """A hash of the names and kinds of a table's columns, in any order, or of an array's shape."""
+    if isinstance(X, pd.DataFrame):
+        kinds = ("numbers" if holds_numbers(X.iloc[:, i]) else "texts" for i in range(X.shape[1]))
+        columns = sorted(zip(map(str, X.columns), kinds, strict=True))
+    else:
+        columns = [("array", str(X.shape[1:]))]
+    text = repr(columns).encode("utf-8", "backslashreplace")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
 def content_hash(X: Features, y: NDArray[Any]) -> str:
     """Hexadecimal digits that change with any value, type, column name, or the order of records.
 

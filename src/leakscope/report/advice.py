@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leakscope.report.words import count, number
+from leakscope.report.words import count, number, records_in_words
 
 Json = Mapping[str, Any]
 
@@ -110,8 +110,10 @@ def _more_records(verdict: Json, target: Json) -> list[str]:
             "swapped, then audit again; if they are not, decide as if the model leaked."
         ]
     have = f"{count(target['members'])} members and {count(target['nonmembers'])} non-members"
-    needed = count(verdict["records_to_decide"])
-    return [f"Audit again with about {needed} records on each side; this audit had {have}."]
+    units = target["units"] or target
+    persons = max(units[side] / (target[side] or 1) for side in ("members", "nonmembers"))
+    needed = records_in_words(verdict["records_to_decide"], persons)
+    return [f"Audit again with about {needed} on each side; this audit had {have}."]
 
 
 def opening(report: Json, strongest: Json | None) -> str:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leakscope.metrics.tails import enough_nonmembers
 from leakscope.report.words import (
     count,
     figure,
+    nonmembers_in_words,
     number,
     of,
     one_in,
@@ -28,7 +30,7 @@ CANNOT_SAY = "cannot say"
 def achievements(outcome: Json, target: Json) -> list[tuple[str, str]]:
     """What the attack achieves, each as a figure and a sentence in natural frequencies."""
     found = [_right(outcome["accuracy"])]
-    found += [_at_rate(rate, target["nonmembers"]) for rate in outcome["tpr_at_fpr"]]
+    found += [_at_rate(rate, target) for rate in outcome["tpr_at_fpr"]]
     found += [_trusted(outcome["ppv"]), _epsilon(outcome)]
     return found
 
@@ -48,13 +50,17 @@ def _right(accuracy: Json) -> tuple[str, str]:
     )
 
 
-def _at_rate(rate: Json, nonmembers: int) -> tuple[str, str]:
+def _at_rate(rate: Json, target: Json) -> tuple[str, str]:
     falsely = f"falsely accusing {one_in(rate['fpr'])} non-members"
     if not rate["resolved"] or rate["value"] is None:
+        persons = (target["units"] or {}).get("nonmembers")
+        have = nonmembers_in_words(
+            target["nonmembers"], rate.get("effective_nonmembers"), persons
+        ).rstrip(",")
         return (
             CANNOT_SAY,
-            f"How many members it finds while {falsely}: too few non-members to say "
-            f"({count(nonmembers)}).",
+            f"How many members it finds while {falsely}: too few non-members to say ({have}; "
+            f"about {count(enough_nonmembers(rate['fpr']))} needed).",
         )
     total = 1000 if rate["fpr"] < 0.01 else 100
     return (

@@ -16,7 +16,7 @@ from leakscope.metrics.intervals import NONE, Interval, finite
 from leakscope.metrics.standing import share_at_least
 from leakscope.metrics.tails import cut_at
 from leakscope.report.advice import next_steps
-from leakscope.report.records import RecordTable
+from leakscope.report.records import OWN_COLUMNS, RecordTable
 from leakscope.report.words import headline_outcome
 
 Json = Mapping[str, Any]
@@ -245,7 +245,7 @@ class _Looking:
         """
         names = [one["group"] for outcome in self.report["outcomes"] for one in outcome["groups"]]
         unit = self.report["target"]["unit"]
-        taken = {"row", "side", "label", "vulnerable", "leakage_nats"} & {*self.columns}
+        taken = {*OWN_COLUMNS} & {*self.columns}
         taken |= {f"score_{outcome['attack']}" for outcome in self.report["outcomes"]}
         found: dict[str, str] = {}
         for name in dict.fromkeys([*names, *([] if unit is None else [unit])]):

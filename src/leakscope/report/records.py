@@ -15,6 +15,10 @@ from numpy.typing import ArrayLike
 from leakscope.errors import InputError
 
 CHUNK = 4096  # lines written at a time
+# Beside the scores; a column of the user's with such a name gives way.
+OWN_COLUMNS = (
+    "row", "side", "label", "leakage_nats", "vulnerable", "calibration", "content_key",
+)  # fmt: skip
 
 # A spreadsheet runs a cell that starts like this; the last four are their full-width forms.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -54,19 +58,19 @@ class RecordTable:
         vulnerable: ArrayLike,
         groups: Mapping[str, ArrayLike] | None = None,
         unit: tuple[str, ArrayLike] | None = None,
-        leakage: ArrayLike | None = None,
+        further: Mapping[str, ArrayLike] | None = None,
     ) -> RecordTable:
         """The table from its parts, each (n,), with names that cannot clash.
 
         row: position in the user's own input, on its side; side: 'member' or 'nonmember';
-        unit: (name of the column, its values); leakage: what models made the same way tell of the
-        record, in nats; vulnerable: true or false.
+        unit: (name of the column, its values); vulnerable: true or false; further: other columns
+        of OWN_COLUMNS. leakage_nats: what models made the same way tell of the record;
+        calibration: whether thresholds were chosen on it; content_key: a hash of its features and
+        label, which pairs it with itself in another audit.
         """
         ours = {"row": row, "side": side, "label": label}
         last = {f"score_{attack}": values for attack, values in scores.items()}
-        if leakage is not None:
-            last["leakage_nats"] = leakage
-        last["vulnerable"] = np.where(np.asarray(vulnerable, dtype=bool), "yes", "no")
+        last |= {**(further or {}), "vulnerable": np.where(vulnerable, "yes", "no")}
         # A column of the user's may bear the name of one of ours: it gives way.
         theirs: dict[str, ArrayLike] = {}
         for name, values in [*(groups or {}).items(), *([unit] if unit else [])]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -131,6 +132,24 @@ def moment(created: str) -> str:
         return f"{time.day} {time:%B %Y, %H:%M}"
     time = time.astimezone(UTC)
     return f"{time.day} {time:%B %Y, %H:%M} UTC"
+
+
+def nonmembers_in_words(rows: int, effective: float | None, persons: int | None = None) -> str:
+    """How many non-members there are, of how many persons, and what they count as."""
+    text = f"{count(rows)} non-members"
+    if persons is not None and persons < rows:
+        text += f" of {count(persons)} persons"
+    # Rounded down: 499.6 are not enough where 500 are needed.
+    if effective is not None and not math.isnan(effective) and math.floor(effective) < rows:
+        text += f", which count as {count(math.floor(effective))},"
+    return text
+
+
+def records_in_words(needed: int, persons_per_record: float) -> str:
+    """A number of records that are needed on each side, and of how many persons."""
+    persons = math.ceil(needed * persons_per_record)
+    of_persons = f" of {count(persons)} persons" if persons < needed else ""
+    return f"{count(needed)} records{of_persons}"
 
 
 def headline_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
