@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
-from gated import attacked, audited, report_of
+from gated import attacked, audited, controls, report_of
+from leakscope.controls import Control
 from leakscope.errors import InputError, UnknownNameError
 from leakscope.gate import Check, check
 from leakscope.gate.facade import UNTESTED
@@ -148,3 +151,68 @@ def test_the_answer_for_json(tmp_path: Path) -> None:
     }  # fmt: skip
     assert (limit["attack"], limit["value"]) == ("loss", pytest.approx(0.08))
     assert told["sentence"].startswith("Cannot decide: advantage ≤ 0.1: the loss attack has")
+
+
+@pytest.fixture(scope="module")
+def saved():
+    """The audit of saved predictions, of which the decisive controls cannot run."""
+    rng = np.random.default_rng(0)
+    sides = []
+    for _ in range(2):
+        truth = rng.integers(0, 2, 2500)
+        right = np.clip(rng.beta(3, 2, 2500), 0.001, 0.999)
+        sides += [np.where(truth == 1, right, 1 - right), truth]
+    return leakscope.audit_predictions(*sides, attacks=["loss", "label-gap"])
+
+
+def test_a_decisive_control_that_could_not_run_is_a_condition(saved) -> None:
+    found = check(saved, max_advantage=0.1)
+    assert found.exit_code == 0
+    assert found.sentence.startswith(
+        "Holds, provided that 2 conditions are met: advantage ≤ 0.1: the "
+    )
+    assert [one.split(":")[0] for one in found.conditions] == [
+        "The control of the overlap could not run",
+        "The control of the blind baseline could not run",
+    ]
+    assert found.to_dict()["conditions"] == list(found.conditions)
+    violated = check(saved, max_advantage=0.0, max_auc=0.5)
+    assert violated.conditions == found.conditions
+    against = check(saved, baseline=saved)
+    assert against.conditions[2].startswith("In the baseline, the control of the overlap could")
+    assert check(SAFE, max_advantage=0.1).conditions == ()
+
+
+def test_one_condition_qualifies_a_violation_and_not_an_open_answer() -> None:
+    open_control = controls(blind_baseline=None)
+    leaking = report_of(audited(attacked("loss", 0.9, 0.1), controls=open_control))
+    found = check(leaking, max_advantage=0.1)
+    assert found.sentence.startswith("Violated, provided that 1 condition is met: advantage ≤ 0.1")
+    few = report_of(audited(attacked("loss", 0.58, 0.5), controls=open_control))
+    assert check(few, max_advantage=0.1).sentence.startswith("Cannot decide: advantage")
+    assert len(check(few, max_advantage=0.1).conditions) == 1
+
+
+def test_failed_controls_are_told() -> None:
+    failed = Control("accuracy of the target", passed=False, fatal=False, detail="Swapped?")
+    report = report_of(audited(attacked("loss", 0.51, 0.5), controls=(*controls(), failed)))
+    found = check(report, max_advantage=0.1)
+    assert found.failed_controls == {"accuracy of the target": "Swapped?"}
+    assert found.to_dict()["failed_controls"] == [
+        {"control": "accuracy of the target", "detail": "Swapped?"}
+    ]
+    broken = report_of(
+        audited(attacked(), level="invalid", controls=controls(overlap=False), reason="Overlap.")
+    )
+    assert check(broken).failed_controls == {"overlap": "About overlap."}
+
+
+def test_a_tree_that_memorizes_both_sides_is_not_called_safe() -> None:
+    """All it answers is the same; what is left is no attack on confidence or labels."""
+    X, y = make_classification(2000, 6, random_state=0)
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    sides = (X[::2], y[::2]), (X[1::2], y[1::2])
+    for attacks in (["entropy"], None):
+        report = leakscope.audit(tree, *sides, attacks=attacks)
+        assert check(report).exit_code == 3
+        assert check(report, max_advantage=0.1, max_tpr="0.05@0.05").exit_code == 3

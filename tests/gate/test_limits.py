@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from gated import attacked, audited
+from gated import SIDES, attacked, audited
 from leakscope.errors import InputError
 from leakscope.gate.bounds import advantage_together, auc_low
 from leakscope.gate.limits import (
     AdvantageLimit,
     AucLimit,
     DisclosureLimit,
+    ReportLimit,
     Required,
     TprLimit,
     figure_limits,
@@ -120,6 +121,98 @@ def test_five_non_members_must_be_expected_above_the_threshold(fpr, needed) -> N
     one = found_at((0.0, 0.0, 0.01), fpr, resolved=False)
     found = TprLimit(0.5, fpr).decide(audited(one, sides=(50, 50)))
     assert found.records_to_decide == needed
+
+
+@pytest.mark.parametrize(
+    ("sides", "size", "persons", "text", "needed"),
+    [
+        (
+            (2000, 2073),
+            273.4,
+            310,
+            "2,073 non-members of 310 persons, which count as 273, ar",
+            3792,
+        ),
+        ((2000, 900), 450.0, 900, "900 non-members, which count as 450, are too few", 1000),
+        ((2000, 499), 499.0, 499, "499 non-members are too few", 500),
+        ((2000, 600), 499.9, 600, "600 non-members, which count as 499, are too few", 601),
+    ],
+)
+def test_what_non_members_count_as_is_told(sides, size, persons, text, needed) -> None:
+    one = found_at((0.0, 0.0, 0.01), resolved=False)
+    rate = replace(one.tpr_at_fpr[0], effective_nonmembers=size)
+    audit = audited(replace(one, tpr_at_fpr=(rate,)), sides=sides, persons=(1000, persons))
+    found = TprLimit(0.5, 0.01).decide(audit)
+    assert text in found.reason
+    assert "about 500 are needed" in found.reason
+    assert (found.decision, found.records_to_decide) == ("undecided", needed)
+
+
+def test_records_that_would_decide_are_told_with_their_persons() -> None:
+    audit = audited(attacked("loss", 0.54, 0.5, (300, 300)), persons=(300, 250))
+    found = TENTH.decide(audit)
+    needed = found.records_to_decide
+    assert f"about {needed:,} records of {math.ceil(0.3 * needed):,} persons on" in found.reason
+
+
+def yes_or_no(tpr, fpr, n=SIDES, resolved=True):
+    """An attack that answers yes for these shares of members and of non-members."""
+    area = 0.5 + (tpr - fpr) / 2
+    return attacked(
+        "label-gap", tpr, fpr, n, auc=(area, max(area - 0.02, 0), min(area + 0.02, 1)),
+        curve=((0.0, 0.0), (fpr, tpr), (1.0, 1.0)), found={0.01: (0.0, 0.0, 0.1)},
+        resolved=resolved,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [(2000, 2000), (300, 300)])
+@pytest.mark.parametrize(
+    ("tpr", "fpr", "most", "decision"),
+    [
+        (0.95, 0.9, 0.02, "holds"),  # a random part of its calls finds hardly more than guessing
+        (1.0, 0.75, 0.02, "holds"),
+        (1.0, 0.75, 0.011, "violated"),  # 1.33 %
+        (0.5, 0.05, 0.02, "violated"),  # 10 % of the members at 1 %, by every fifth call
+        (0.5, 0.05, 0.2, "holds"),
+        (0.5, 0.0, 0.3, "violated"),  # the call itself accuses nobody
+        (0.0, 0.0, 0.05, "holds"),
+        (0.0, 0.5, 0.05, "undecided"),  # swapped
+    ],
+)
+def test_a_yes_or_no_is_judged_by_its_call(tpr, fpr, most, decision, n) -> None:
+    one = yes_or_no(tpr, fpr, n, resolved=n[1] >= 500)
+    assert one.call == (fpr, tpr)
+    found = TprLimit(most, 0.01).decide(audited(one, sides=n, persons=n))
+    assert found.decision == decision
+    expected = tpr if fpr <= 0.01 else tpr * 0.01 / fpr
+    assert found.value == pytest.approx(expected)
+
+
+def test_a_curve_of_which_points_were_withheld_is_no_yes_or_no() -> None:
+    one = attacked(auc=(0.6, 0.58, 0.62), curve=((0.0, 0.0), (0.5, 0.5), (1.0, 1.0)))
+    assert one.call is None
+
+
+def test_one_that_calls_nobody_is_not_turned_round() -> None:
+    """Its p-value is 1, which is not evidence that members hide."""
+    nobody = found_at((0.0, 0.0, 0.01), tpr=0.0, fpr=0.0, auc=(0.5, 0.48, 0.52))
+    assert nobody.p_value == 1
+    assert TprLimit(0.03, 0.01).decide(audited(nobody)).decision == "holds"
+
+
+def test_the_verdict_has_the_last_word_on_the_reports_own_limit() -> None:
+    safe = attacked("loss", 0.51, 0.5)
+    own = ReportLimit(0.1)
+    assert own.name == TENTH.name
+    for level, within, decision in (
+        ("no_leak_found", None, "holds"), ("leaks", True, "holds"), ("leaks", None, "holds"),
+        ("leaks", False, "undecided"), ("undecided", None, "undecided"),
+    ):  # fmt: skip
+        audit = audited(safe, level=level, within_limit=within)
+        assert own.decide(audit).decision == decision
+        assert TENTH.decide(audit).decision == "holds"
+    strong = audited(attacked("loss", 0.9, 0.1), within_limit=False)
+    assert own.decide(strong).decision == "violated"
 
 
 def test_a_share_found_by_members_that_hide_is_not_small() -> None:

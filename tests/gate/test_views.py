@@ -37,6 +37,13 @@ CHECK = Check(
     LIMITS,
     {"rmia": "Not asked for.", "shadow": "Not asked for.", "robustness": "It failed."},
     ("A note.",),
+    conditions=("No record is on both sides.",),
+    failed_controls={"accuracy of the target": "Better on non-members."},
+)
+REMARKS = (
+    "Condition: No record is on both sides.",
+    "Failed control: accuracy of the target: Better on non-members.",
+    "A note.",
 )
 
 # What the schema of JUnit files that Jenkins publishes (junit-10.xsd) allows here.
@@ -58,7 +65,7 @@ ALLOWED = {
 
 def hostile(text: str) -> Check:
     one = Decided(text, Decision.violated, f"{text} was bad.", text, 0.1, 0.1, 0.1)
-    return Check(text, (one,), {text: text}, (text,))
+    return Check(text, (one,), {text: text}, (text,), (text,), {text: text})
 
 
 def follows_the_schema(element: ElementTree.Element) -> None:
@@ -86,7 +93,7 @@ def test_junit_has_a_case_for_each_limit() -> None:
     assert failure.text == "Too high.\nvalue 0.700\nat least 0.650\nat most 0.750"
     assert cases[3].find("failure").text == "lira did not run."
     said = suite.find("system-out").text
-    assert "A note." in said
+    assert all(remark in said for remark in REMARKS)
     assert "Not run: rmia, shadow: Not asked for." in said
     assert CHECK.sentence in said
 
@@ -106,7 +113,7 @@ def test_junit_holds_any_text(text) -> None:
 def test_markdown_has_a_table_of_the_limits() -> None:
     lines = CHECK.to_markdown().splitlines()
     assert lines[0] == "### ❌ Privacy gate"
-    assert lines[2] == "Violated: AUC ≤ 0.55: too high."
+    assert lines[2] == "Violated, provided that 1 condition is met: AUC ≤ 0.55: too high."
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + len(LIMITS)
     assert {line.count("|") for line in table} == {8}
@@ -114,7 +121,7 @@ def test_markdown_has_a_table_of_the_limits() -> None:
         "| TPR at 0.01 FPR ≤ 0.02 | cannot decide | loss | 0.100 | 0.000 | 0.200 | about 500 |"
     )
     assert "- rmia, shadow: Not asked for." in lines
-    assert "A note." in lines
+    assert all(remark in lines for remark in REMARKS)
     short = Check("run", LIMITS[:1], {}).to_markdown()
     assert short.startswith("### ✅ Privacy gate\n\nHolds: advantage ≤ 0.1: fine.\n")
     assert "Not run" not in short
@@ -156,7 +163,7 @@ def test_the_terminal_shows_the_sentence_the_table_and_what_was_not_run() -> Non
         assert f"{sign} {word}" in text
     assert "about 500" in text
     assert "rmia, shadow: Not asked for." in text
-    assert "A note." in text
+    assert all(remark in text for remark in REMARKS)
     assert "Not run" not in printed(Check("run", LIMITS, {}))
 
 

@@ -138,10 +138,10 @@ def _of_verdict(audited: Audited) -> Iterator[str]:
     in_a_group = audited.redacted or any(one.group_p <= LEVEL for one in audited.attacks)
     if level == "leaks" and smallest > LEVEL and not in_a_group:
         yield f"the verdict is {level}, but no adjusted p-value is below {smallest:g}"
-    within = all(
-        one.advantage.high <= limit and one.advantage.low >= -limit for one in audited.attacks
+    beyond = any(
+        one.advantage.high > limit or one.advantage.low < -limit for one in audited.attacks
     )
-    if level == "no_leak_found" and not within:
+    if level == "no_leak_found" and beyond:
         yield f"the verdict is {level}, but an advantage may be beyond the limit of {limit:g}"
     ends = [one.advantage.high for one in audited.attacks if one.attack == audited.strongest]
     if level == "leaks" and audited.within_limit and any(high > limit for high in ends):
