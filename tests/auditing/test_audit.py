@@ -243,6 +243,46 @@ def test_units_widen_the_intervals(forest, sides):
     assert ratio == pytest.approx(np.sqrt(3), rel=0.1)
 
 
+def test_a_rate_tells_how_many_non_members_it_rests_on(forest, sides):
+    members, others = (
+        Records(side.X, side.y, unit=[f"{name}{row // 4}" for row in range(len(side))])
+        for side, name in zip(sides, "mn", strict=True)
+    )
+    names = ["loss", "gradient-boosting"]
+    alone = leakscope.audit(forest, *sides, attacks=names)
+    grouped = leakscope.audit(forest, members, others, attacks=names)
+    size = {
+        (kind, one["attack"]): [rate["effective_nonmembers"] for rate in one["tpr_at_fpr"]]
+        for kind, report in (("rows", alone), ("persons", grouped))
+        for one in report.outcomes
+    }
+    rows = len(sides[1])
+    assert size["rows", "loss"] == pytest.approx([rows] * 3)
+    assert size["rows", "gradient-boosting"] == pytest.approx([rows / 2] * 3)
+    assert all(0 < one <= rows for one in size["persons", "loss"])
+    assert min(size["persons", "loss"]) < rows
+    for report in (alone, grouped):
+        for one in report.outcomes:
+            for rate in one["tpr_at_fpr"]:
+                enough = rate["fpr"] * rate["effective_nonmembers"] >= 5 - 1e-9
+                assert rate["resolved"] == enough
+
+
+def test_the_table_of_records_pairs_them_with_another_audit(forest, sides):
+    first = leakscope.audit(forest, *sides, attacks=["loss"]).records.columns
+    again = leakscope.audit(
+        forest, *(side.take(np.arange(len(side))[::-1]) for side in sides), attacks=["loss"]
+    ).records.columns
+    assert set(first["calibration"]) == {"yes", "no"}
+    assert len(set(first["content_key"])) == len(first["content_key"])
+    facts = [
+        set(zip(*(one[name] for name in names), strict=True))
+        for one in (first, again)
+        for names in [("content_key", "side", "calibration", "score_loss")]
+    ]
+    assert facts[0] == facts[1]
+
+
 def test_a_regression_is_audited():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 4))

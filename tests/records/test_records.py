@@ -274,3 +274,41 @@ def test_columns_are_put_in_the_order_of_the_other_side() -> None:
     assert other.in_the_columns_of(one) is other
     array = Records(np.zeros((2, 2)), [0, 1])
     assert array.in_the_columns_of(one) is array
+
+
+def test_a_fingerprint_of_both_sides_depends_on_what_they_hold_and_not_on_their_order() -> None:
+    frame = pd.DataFrame({"age": [1, 2, 3, 4], "town": ["a", "b", "a", "c"]})
+    members = np.array([True, True, False, False])
+    labels = [0, 1, 0, 1]
+    first = Records(frame, labels).side_fingerprint(members)
+    assert set(first) == {"columns", "members", "nonmembers"}
+    order = [1, 0, 3, 2]
+    turned = Records(frame.iloc[order], np.array(labels)[order])
+    assert turned.side_fingerprint(members[order]) == first
+    floats = Records(frame.astype({"age": float}), labels)
+    assert floats.side_fingerprint(members) == first
+    swapped = Records(frame, labels).side_fingerprint(~members)
+    assert (swapped["members"], swapped["nonmembers"]) == (first["nonmembers"], first["members"])
+    for changed, keys in (
+        (Records(frame.assign(age=[9, 2, 3, 4]), labels), {"members"}),
+        (Records(frame.assign(town=["a", "b", "a", "d"]), labels), {"nonmembers"}),
+        (Records(frame, [1, 1, 0, 1]), {"members"}),
+        (Records(frame.rename(columns={"age": "Age"}), labels), {"columns"}),
+    ):
+        found = changed.side_fingerprint(members)
+        assert {key for key in found if found[key] != first[key]} == keys
+    texts = Records(frame.assign(age=list("wxyz")), labels).side_fingerprint(members)
+    assert texts["columns"] != first["columns"]
+    # A record that is there twice counts twice.
+    doubled = Records(frame.iloc[[0, 0, 2, 3]], [0, 0, 0, 1]).side_fingerprint(members)
+    assert (
+        doubled["members"]
+        != Records(frame.iloc[[0, 2, 3]], [0, 0, 1]).side_fingerprint(
+            np.array([True, False, False])
+        )["members"]
+    )
+    images = Records(np.zeros((4, 2, 3)), labels).side_fingerprint(members)
+    assert (
+        images["columns"]
+        != Records(np.zeros((4, 3, 2)), labels).side_fingerprint(members)["columns"]
+    )

@@ -64,3 +64,12 @@ def test_a_control_is_explained_where_it_is_known() -> None:
         "fatal": True,
         "detail": "d",
     }
+
+
+def test_records_that_are_needed_are_told_with_their_persons(make_report: MakeReport) -> None:
+    report = make_report("undecided")
+    report["verdict"]["records_to_decide"] = 1000
+    report["target"] |= {"members": 240, "nonmembers": 240, "unit": "patient"}
+    report["target"]["units"] = {"members": 60, "nonmembers": 48}
+    steps = " ".join(advice.next_steps(report))
+    assert "Audit again with about 1,000 records of 250 persons on each side" in steps

@@ -121,3 +121,15 @@ def test_what_a_model_behind_http_was_asked_is_a_fact(leak: dict[str, Any]) -> N
     assert (
         "in 5 requests and 3 attempts more, with" in dict(findings.facts(leak))["Asked over HTTP"]
     )
+
+
+def test_too_few_non_members_are_told_by_what_they_count_as(leak):
+    rate = leak["outcomes"][0]["tpr_at_fpr"][0]
+    rate.update(fpr=0.01, resolved=False, effective_nonmembers=273.9)
+    leak["target"] |= {"nonmembers": 2073, "unit": "patient"}
+    leak["target"]["units"] = {"members": 300, "nonmembers": 310}
+    told = findings.achievements(leak["outcomes"][0], leak["target"])[1][1]
+    assert told.endswith(
+        "too few non-members to say (2,073 non-members of 310 persons, which count as 273; about "
+        "500 needed)."
+    )

@@ -217,6 +217,14 @@ def test_a_smallest_group_that_makes_no_sense_is_refused(leak: dict[str, Any], f
         redact(leak, fewest)
 
 
+def test_what_could_test_the_last_record_of_a_side_goes(leak: dict[str, Any]) -> None:
+    assert "fingerprint" not in redact(leak)["target"]  # of an earlier version
+    leak["target"]["fingerprint"] = {"columns": "c", "members": "m", "nonmembers": "n"}
+    found = redact(leak)
+    assert found["target"]["fingerprint"] == {"columns": "c", "members": None, "nonmembers": None}
+    jsonschema.validate(found, load_schema())
+
+
 def test_redacting_twice_changes_nothing_and_more_withholds_more(small: dict[str, Any]) -> None:
     once = redact(small)
     assert redact(once) == once

@@ -81,7 +81,9 @@ class Explaining:
         try:
             found, ordered = _with_members(model, members, progress)
         except LeakscopeError as reason:
-            return cls(model, not_run=dict.fromkeys(names + extracting, str(reason)))
+            # A model that comes with explanations is attacked through these all the same.
+            stopped = extracting if RECORDS in model.abilities else names + extracting
+            return cls(model, not_run=dict.fromkeys(stopped, str(reason)))
         return cls(found, ordered if extracting else None)
 
     def disclosed(self, nonmembers: Records, seed: int, progress: Progress) -> Disclosures:

@@ -1,4 +1,7 @@
-"""How many records would decide: the power of the interval of the advantage."""
+"""How many records would decide: the power of the interval of the advantage.
+
+Numbers are of actual records: rows, of which ``overhead`` make one independent record.
+"""
 
 from __future__ import annotations
 
