@@ -145,7 +145,7 @@ def test_a_reader_of_the_page_learns_what_the_report_holds(leak: dict[str, Any])
         "Leaks",
         leak["verdict"]["headline"],
         leak["verdict"]["reason"],
-        "Of 100 members and 100 non-members, it is right about 138 of 200",
+        "Of 100 members and 100 non-members, gradient-boosting is right about 138 of 200",
         "while falsely accusing 1 in 100 non-members (with 95% confidence, 7.3% to 11.1%)",
         "too few non-members to say (1,985)",
         "ε ≥ 0.83",
