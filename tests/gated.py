@@ -78,9 +78,11 @@ def audited(*attacks: Attacked, **changes: Any) -> Audited:
         "redacted": False, "sides": SIDES, "persons": SIDES,
         "level": "leaks" if any(one.adjusted_p <= 0.025 for one in attacks) else "undecided",
         "limit": 0.1, "reason": WHY, "strongest": attacks[0].attack if attacks else None,
-        "within_limit": None, "controls": controls(), "attacks": attacks, "recovered": (),
+        "tail_limit": 100.0, "controls": controls(), "attacks": attacks, "recovered": (),
         "not_run": {},
     }  # fmt: skip
+    limit = (given | changes)["limit"]
+    given["within_limit"] = all(one.advantage.high <= limit for one in attacks)
     if (given | changes)["persons"] != (given | changes)["sides"]:
         given["unit"] = "person"
     return Audited(**given | changes)
@@ -92,7 +94,7 @@ def report_of(audit: Audited) -> Report:
     persons = dict(zip(("members", "nonmembers"), audit.persons, strict=True))
     return Report(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "leakscope": audit.version,
             "created": "2026-11-16T12:00:00+00:00",
             "command": "leakscope audit",
@@ -119,6 +121,9 @@ def report_of(audit: Audited) -> Report:
                 "level": audit.level, "headline": "An answer.",
                 "attack": audit.strongest,
                 "limit": audit.limit, "records_to_decide": None, "reason": audit.reason,
+                "attack_at_low_fpr": None, "tail_limit": audit.tail_limit,
+                "within_limit": audit.within_limit,
+                "conditions": [],
             },
             "cost": {"models": 1, "seconds": 1.0, "threads": 1},
         }
@@ -137,6 +142,7 @@ def _outcome(one: Attacked) -> dict[str, Any]:
         "threshold": {"value": one.threshold, "source": "fixed by the attack"},
         "tpr_at_fpr": [rate.to_dict() for rate in one.tpr_at_fpr],
         "rates": one.rates.to_dict(), "ppv": {"prior": 0.5, **one.rates.ppv().to_dict()},
+        "tails": [],
         "epsilon_lower": None, "epsilon_note": "", "models": one.models,
         "p_value": one.p_value, "adjusted_p": one.adjusted_p,
         "curve": {

@@ -157,8 +157,8 @@ def twice(attack: str) -> Change:
 
 
 def tails(attack: str, **values: Any) -> Change:
-    told = {"fpr": 0.01, "value": 0.01, "low": 0.005, "high": 0.02, "p_value": 0.4}
-    return outcome(attack, "tails", [told | {"adjusted_p": 1.0} | values])
+    told = {"fpr": 0.01, "found": 9, "members": 3000, "accused": 30, "nonmembers": 3000}
+    return outcome(attack, "tails", [told | {"p_value": 0.4, "adjusted_p": 1.0} | values])
 
 
 CONTRADICTIONS: dict[str, Change] = {
@@ -174,6 +174,11 @@ CONTRADICTIONS: dict[str, Change] = {
         put("verdict", "level", "leaks"), put("verdict", "within_limit", True),
         put("verdict", "limit", 0.001), tails("loss", p_value=0.0, adjusted_p=0.0),
     ),
+    "a leak within a tail limit that it exceeds": every(
+        put("verdict", "level", "leaks"), put("verdict", "within_limit", True),
+        put("verdict", "tail_limit", 1.0), tails("loss", p_value=0.0, adjusted_p=0.0),
+    ),
+    "no leak found above the tail limit": put("verdict", "tail_limit", 1.0),
     "a verdict on an attack without figures": put("verdict", "attack", "lira"),
     "an advantage above its interval": outcome("loss", "advantage", "value", 0.9),
     "an advantage below its interval": outcome("loss", "advantage", "value", -0.9),
@@ -234,12 +239,16 @@ CONTRADICTIONS: dict[str, Change] = {
 MALFORMED: dict[str, Change] = {
     "an unknown verdict": put("verdict", "level", "fine"),
     "no verdict": put("verdict", "level", None),
-    "another schema": put("schema_version", 2),
+    "another schema": put("schema_version", 99),
     "no schema": drop("schema_version"),
     "no limit": put("verdict", "limit", None),
     "a negative limit": put("verdict", "limit", -0.1),
     "a limit above 1": put("verdict", "limit", 1.5),
     "a limit in words": put("verdict", "limit", "0.1"),
+    "no tail limit": put("verdict", "tail_limit", None),
+    "a tail limit of nothing": put("verdict", "tail_limit", 0.0),
+    "within the limit in words": put("verdict", "within_limit", "yes"),
+    "an outcome without tails": drop("outcomes", "loss", "tails"),
     "a figure in words": outcome("loss", "auc", "high", "0.5"),
     "a figure that is true": outcome("loss", "advantage", "high", True),
     "a figure out of range": outcome("loss", "advantage", "high", 1.5),
@@ -262,6 +271,9 @@ MALFORMED: dict[str, Change] = {
 UNTESTED: dict[str, Change] = {
     "an invalid verdict": put("verdict", "level", "invalid"),
     "no attack": only(),
+    "a verdict on no attack": every(
+        put("verdict", "level", "undecided"), put("verdict", "attack", None)
+    ),
     "a constant attack alone": every(only("loss"), constant("loss")),
     "constant attacks alone": constant(*ATTACKS),
     "all attacks on other channels": every(
@@ -358,7 +370,7 @@ BASELINES: dict[str, tuple[Change | None, Change | None, int]] = {
     "an attack without figures": (outcome("loss", "advantage", "high", None), None, 3),
     "a contradictory baseline": (outcome("loss", "adjusted_p", 0.001), None, 2),
     "a malformed baseline": (put("verdict", "level", "fine"), None, 2),
-    "a baseline of another schema": (put("schema_version", 2), None, 2),
+    "a baseline of another schema": (put("schema_version", 99), None, 2),
     "another task": (put("target", "task", "regression"), None, 2),
     "other classes": (put("target", "classes", ["0", "2"]), None, 2),
     "other features": (put("target", "features", 7), None, 2),

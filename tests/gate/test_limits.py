@@ -205,8 +205,8 @@ def test_the_verdict_has_the_last_word_on_the_reports_own_limit() -> None:
     own = ReportLimit(0.1)
     assert own.name == TENTH.name
     for level, within, decision in (
-        ("no_leak_found", None, "holds"), ("leaks", True, "holds"), ("leaks", None, "holds"),
-        ("leaks", False, "undecided"), ("undecided", None, "undecided"),
+        ("no_leak_found", False, "holds"), ("leaks", True, "holds"),
+        ("leaks", False, "undecided"), ("undecided", False, "undecided"),
     ):  # fmt: skip
         audit = audited(safe, level=level, within_limit=within)
         assert own.decide(audit).decision == decision

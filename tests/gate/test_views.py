@@ -37,11 +37,11 @@ CHECK = Check(
     LIMITS,
     {"rmia": "Not asked for.", "shadow": "Not asked for.", "robustness": "It failed."},
     ("A note.",),
-    conditions=("No record is on both sides.",),
+    conditions=("no record is on both sides",),
     failed_controls={"accuracy of the target": "Better on non-members."},
 )
 REMARKS = (
-    "Condition: No record is on both sides.",
+    "Condition, which was not checked: no record is on both sides.",
     "Failed control: accuracy of the target: Better on non-members.",
     "A note.",
 )
@@ -113,7 +113,8 @@ def test_junit_holds_any_text(text) -> None:
 def test_markdown_has_a_table_of_the_limits() -> None:
     lines = CHECK.to_markdown().splitlines()
     assert lines[0] == "### ❌ Privacy gate"
-    assert lines[2] == "Violated, provided that 1 condition is met: AUC ≤ 0.55: too high."
+    told = "Violated, provided that no record is on both sides: AUC ≤ 0.55: too high."
+    assert lines[2] == told
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + len(LIMITS)
     assert {line.count("|") for line in table} == {8}

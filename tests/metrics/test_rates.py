@@ -135,3 +135,10 @@ def test_the_p_value_keeps_its_level_on_unequal_sides_with_rare_errors(n1, n0, r
                 if chance > 1e-9 and Rates(hits1 / n1, hits0 / n0, n1, n0).p_value <= level:
                     wrong += chance
         assert wrong <= 1.35 * level  # Newcombe's own level where no cell is small
+
+
+def test_the_reversed_p_value_is_that_of_swapped_sides():
+    assert Rates(0.4, 0.5, 1000, 900).reversed_p_value == Rates(0.5, 0.4, 900, 1000).p_value < 1e-3
+    for rate in (0.0, 1.0):
+        nobody = Rates(rate, rate, 1000, 1000)
+        assert nobody.p_value == nobody.reversed_p_value == 1

@@ -60,6 +60,22 @@ def test_failed_controls_are_named_and_an_empty_audit_has_no_table(
     assert "advantage" not in text
 
 
+def test_an_invalid_audit_shows_no_figures(make_report: Callable[[str], dict[str, Any]]) -> None:
+    report = make_report("leaks") | {"verdict": make_report("invalid")["verdict"]}
+    text = flat(shown(report))
+    assert "Figures of 6 attacks are in report.json. Do not rely on them." in text
+    assert "0.383" not in text
+
+
+def test_a_leak_within_the_limits_is_shown_calmly(leak: dict[str, Any]) -> None:
+    loud = shown(leak, colour=True)
+    leak["verdict"]["within_limit"] = True
+    calm = shown(leak, colour=True)
+    assert "! Leaks, within the limits" in calm
+    assert "\x1b[31m" in loud
+    assert "\x1b[31m" not in calm
+
+
 def test_rates_that_cannot_be_told_are_said(make_report: Callable[[str], dict[str, Any]]) -> None:
     report = make_report("undecided")
     assert flat(shown(report)).count("too few") == len(report["outcomes"])

@@ -22,6 +22,7 @@ TAUGHT = "The attack was taught by members, which the one-run bound on ε does n
 EQUAL = (
     "Every record of a side stands there more than once: a bound on ε would need a coin for each."
 )
+CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
 BY_UNIT = "Rows belong to persons: a bound on ε would need a coin per row."
 
 
@@ -36,10 +37,16 @@ def judge_battery(
     randomized: bool,
     delta: float,
 ) -> tuple[list[Outcome], dict[str, str]]:
-    """An outcome for each attack that ran, the surest advantage first; why others have none."""
+    """An outcome for each attack whose scores vary, the largest lower bound of the advantage first.
+
+    Also the reason for each attack that has none.
+    """
     alone = _alone(clusters, membership)
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
+        if _is_constant(shot, folds):
+            failed[name] = CONSTANT
+            continue
         try:
             outcome = _judge(shot, records, membership, folds, clusters, prior)
             note = _why_no_epsilon(shot, records, randomized)
@@ -53,6 +60,16 @@ def judge_battery(
         else:
             outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
     return sorted(outcomes, key=lambda one: -one.advantage.low), failed
+
+
+def _is_constant(shot: Shot, folds: Folds) -> bool:
+    """Whether no two records are told apart by the same scorer.
+
+    Scores learned on the other half come from two scorers, one for each half: that their constants
+    differ is no evidence.
+    """
+    parts = [folds.half, ~folds.half] if shot.taught else [np.full(len(shot.scores), True)]
+    return all(np.ptp(shot.scores[part]) == 0 for part in parts if part.any())
 
 
 def _why_no_epsilon(shot: Shot, records: Records, randomized: bool) -> str:
@@ -98,6 +115,7 @@ def _judge(
         unit=clusters,
         groups=records.groups,
         inflation=shot.inflation,
+        halves=folds.half if shot.taught else None,
         prior=prior,
         models=shot.models,
         options=_options(attack),

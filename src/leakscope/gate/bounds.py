@@ -17,7 +17,6 @@ from scipy.special import expit, logit, ndtri, stdtrit
 
 from leakscope.gate.reading import Attacked
 from leakscope.metrics.intervals import Interval, binomial, ratio_ends, wilson_ends
-from leakscope.metrics.rates import Rates
 from leakscope.metrics.tails import Rate
 
 # The chance left at either end of an interval of 95 %, and its normal quantile.
@@ -90,13 +89,6 @@ def tpr_of_call(
     value = tpr if at <= fpr else tpr * fpr / at
     low = ends(TAIL / tries)[0]
     return Interval(value, min(alone[0], value), max(alone[1], value)), min(low, value)
-
-
-def surely_reversed(one: Attacked, tries: int) -> bool:
-    """Whether non-members are called members surely more often, with so many attacks tried."""
-    rates = one.rates
-    turned = Rates(rates.fpr, rates.tpr, rates.nonmembers, rates.members)
-    return turned.p_value <= TAIL / tries
 
 
 def _fewest(nonmembers: int, fpr: float, tail: float) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from leakscope.gate.reading import Attacked, Audited
 
 LEVEL = 0.025  # at which the verdict calls an adjusted p-value a leak
+TAIL_FPR = 0.01  # at which the verdict limits the TPR
 NEEDED_CONTROLS = ("overlap", "number of records", "blind baseline", "constant model")
 ROUNDING = 1e-6
 
@@ -134,15 +135,20 @@ def _of_verdict(audited: Audited) -> Iterator[str]:
     )
     if level != "leaks" and smallest <= LEVEL:
         yield f"the verdict is {level}, but an adjusted p-value is {smallest:g}"
-    # A redacted report may lack the group that showed the leak.
-    in_a_group = audited.redacted or any(one.group_p <= LEVEL for one in audited.attacks)
-    if level == "leaks" and smallest > LEVEL and not in_a_group:
+    if level == "leaks" and smallest > LEVEL:
         yield f"the verdict is {level}, but no adjusted p-value is below {smallest:g}"
-    beyond = any(
-        one.advantage.high > limit or one.advantage.low < -limit for one in audited.attacks
-    )
-    if level == "no_leak_found" and beyond:
-        yield f"the verdict is {level}, but an advantage may be beyond the limit of {limit:g}"
-    ends = [one.advantage.high for one in audited.attacks if one.attack == audited.strongest]
-    if level == "leaks" and audited.within_limit and any(high > limit for high in ends):
-        yield f"the leak is within the limit of {limit:g}, and is not"
+    beyond = [what for one in audited.attacks for what in _beyond(one, audited)]
+    if beyond and (level == "no_leak_found" or (level == "leaks" and audited.within_limit)):
+        yield f"the verdict is {level} within the limits, but {beyond[0]}"
+    if level == "no_leak_found" and any(one.advantage.low < -limit for one in audited.attacks):
+        yield f"the verdict is {level}, but an advantage may be below −{limit:g}"
+
+
+def _beyond(one: Attacked, audited: Audited) -> Iterator[str]:
+    """What may be beyond the limits of the verdict."""
+    if one.advantage.high > audited.limit:
+        yield f"the advantage of {one.attack} may be above {audited.limit:g}"
+    for rate in one.tpr_at_fpr:
+        most = audited.tail_limit * rate.fpr
+        if rate.fpr == TAIL_FPR and rate.high > min(most, 1.0):
+            yield f"the TPR of {one.attack} at {rate.fpr:g} FPR may be above {most:g}"

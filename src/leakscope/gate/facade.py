@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from leakscope.errors import UnknownNameError
@@ -81,10 +82,10 @@ def check(
 
 
 def _conditions(reports: Sequence[Audited]) -> list[str]:
-    """What decisive controls that could not run leave open, in sentences."""
+    """What the answer takes for granted, because decisive controls could not run."""
     return [
-        f"{where}he control of the {one.name} could not run: {one.detail}"
-        for report, where in zip(reports, ("T", "In the baseline, t"), strict=False)
+        where + (one.assumption or f"what the control of the {one.name} would show is no obstacle")
+        for report, where in zip(reports, ("", "in the baseline, "), strict=False)
         for one in report.controls
         if one.fatal and one.passed is None
     ]
@@ -95,9 +96,15 @@ def _decide(limit: Limit, audited: Audited) -> Decided:
         failed = audited.level == INVALID
         reason = f"The audit is invalid: {audited.reason}" if failed else UNTESTED
         return Decided(limit.name, Decision.undecided, reason)
-    if audited.untested and not isinstance(limit, DisclosureLimit | Required):
+    if isinstance(limit, DisclosureLimit | Required):
+        return limit.decide(audited)
+    if audited.untested:
         return Decided(limit.name, Decision.undecided, UNTESTED)
-    return limit.decide(audited)
+    decided = limit.decide(audited)
+    if decided.decision is Decision.holds and audited.no_evidence:
+        reason = f"Quiet attacks are no evidence here. {audited.reason}"
+        return replace(decided, decision=Decision.undecided, reason=reason)
+    return decided
 
 
 def _required(name: str, audited: Audited) -> Required:

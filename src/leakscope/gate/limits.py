@@ -13,7 +13,6 @@ from leakscope.gate.bounds import (
     TAIL,
     advantage_together,
     auc_low,
-    surely_reversed,
     tpr_low,
     tpr_of_call,
 )
@@ -68,7 +67,8 @@ class AdvantageLimit:
         if not one.adjusted_p <= TAIL:
             low = min(low, 0.0)
         # As in the verdict: the threshold may have retreated to where only the area shows it.
-        below = one.advantage.low < -self.most and surely_reversed(one, tries)
+        reversed_ = one.rates.reversed_p_value <= TAIL / tries
+        below = one.advantage.low < -self.most and reversed_
         turned = below or 1 - 2 * one.auc.high > self.most
         return _bounds(one.attack, one.advantage, low, TURNED if turned else "")
 
@@ -151,7 +151,7 @@ class TprLimit:
             return self._unresolved(one.attack, rate, audited)
         mirrored = Interval(1 - one.auc.value, 1 - one.auc.high, 1 - one.auc.low)
         by_area = auc_low(mirrored, tries, audited.persons) > 0.5
-        turned = by_area or surely_reversed(one, tries)
+        turned = by_area or one.rates.reversed_p_value <= TAIL / tries
         return _bounds(one.attack, figure, low, TURNED if turned else "")
 
     def _unresolved(self, attack: str, rate: Rate, audited: Audited) -> Bounds:

@@ -23,10 +23,8 @@ from leakscope.report.words import LEVELS
 INVALID = "invalid"
 MOST = 2**53  # records; beyond, a float does not hold every whole number
 ROUNDING = 1e-9
-# Channels of a model's own answers, which every release has.
-OUTPUTS = {
-    "label", "probabilities", "loss", "margin", "noisy-margin", "entropy", "modified-entropy",
-}  # fmt: skip
+# Channels of a model's own predictions, as auditing.choosing has them: that takes long to import.
+PREDICTIONS = {"label", "loss", "probabilities", "margin", "entropy", "modified-entropy"}
 CONSTANT = "Its scores are the same for every record, which is no evidence."
 
 
@@ -37,7 +35,6 @@ class Attacked:
     curve: points of the ROC curve, each a false and a true positive rate. threshold: the score
     from which a record is called a member, NaN where the report has none. calibrated: whether it
     was chosen on some of the records. tails: p-value and adjusted p-value of each tail test.
-    group_p: the smallest adjusted p-value of a group.
     """
 
     attack: str
@@ -54,7 +51,6 @@ class Attacked:
     threshold: float = math.nan
     calibrated: bool = False
     tails: tuple[tuple[float, float], ...] = ()
-    group_p: float = math.nan
 
     @property
     def constant(self) -> bool:
@@ -89,8 +85,9 @@ class Audited:
     name: the file, as it was given. sides: members and non-members, in records. persons: the same
     in persons, where rows belong to them. attacks: those whose scores vary. recovered: each
     extraction, and how many records it brought back. fingerprint: digests of the columns and of
-    each side, None in reports of earlier versions. within_limit: what the verdict says of a leak,
-    None where it says nothing. records: the table of records, where it was read.
+    each side, None in reports of earlier versions. limit, tail_limit: the advantage, and the
+    multiple of 1 % of members found at 1 % FPR, that the verdict allows; within_limit: whether it
+    says that a leak is within both. records: the table of records, where it was read.
     """
 
     name: str
@@ -108,7 +105,8 @@ class Audited:
     limit: float
     reason: str
     strongest: str | None
-    within_limit: bool | None
+    within_limit: bool
+    tail_limit: float
     controls: tuple[Control, ...]
     attacks: tuple[Attacked, ...]
     recovered: tuple[tuple[str, int], ...]
@@ -138,8 +136,13 @@ class Audited:
 
     @property
     def untested(self) -> bool:
-        """Whether no attack saw what the model answers: confidence or labels."""
-        return not any(OUTPUTS & {*one.channel.split("+")} for one in self.attacks)
+        """Whether no attack saw the model's own predictions: confidence or labels."""
+        return not any({*one.channel.split("+")} <= PREDICTIONS for one in self.attacks)
+
+    @property
+    def no_evidence(self) -> bool:
+        """Whether the verdict is open for another reason than the figures of an attack."""
+        return self.level == "undecided" and self.strongest is None
 
 
 def read_report(report: Report | str | Path, *, records: bool = False) -> Audited:
@@ -202,7 +205,8 @@ def _audited(data: Mapping[str, Any], name: str, records: RecordTable | None) ->
         limit=_known(_share(verdict["limit"])),
         reason=str(verdict["reason"]),
         strongest=verdict["attack"],
-        within_limit=verdict.get("within_limit"),
+        within_limit=_truth(verdict["within_limit"]),
+        tail_limit=_known(_number(verdict["tail_limit"], 1.0, 100.0)),
         controls=tuple(_control(one) for one in data["controls"]),
         attacks=attacks,
         recovered=tuple(
@@ -235,9 +239,8 @@ def _attacked(outcome: Mapping[str, Any]) -> Attacked:
         threshold=_number(threshold["value"], -math.inf, math.inf),
         calibrated=str(threshold["source"]) == CHOSEN,
         tails=tuple(
-            (_share(one["p_value"]), _share(one["adjusted_p"])) for one in outcome.get("tails", ())
+            (_share(one["p_value"]), _share(one["adjusted_p"])) for one in outcome["tails"]
         ),
-        group_p=min((_share(one["adjusted_p"]) for one in outcome["groups"]), default=math.nan),
     )
 
 
@@ -245,7 +248,8 @@ def _control(entry: Mapping[str, Any]) -> Control:
     passed, fatal = entry["passed"], entry["fatal"]
     if passed not in (True, False, None) or fatal not in (True, False):
         raise ValueError(f"a control has passed {passed!r:.40} and fatal {fatal!r:.40}")
-    return Control(str(entry["name"]), passed, fatal, str(entry["detail"]))
+    texts = (str(entry["name"]), str(entry["detail"]), str(entry.get("assumption") or ""))
+    return Control(texts[0], passed, fatal, *texts[1:])
 
 
 def _fingerprint(entry: Mapping[str, Any] | None) -> dict[str, str | None] | None:
@@ -257,6 +261,12 @@ def _fingerprint(entry: Mapping[str, Any] | None) -> dict[str, str | None] | Non
     return found
 
 
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.40} is neither true nor false")
+    return value
+
+
 def _level(value: Any) -> str:
     if value not in LEVELS:
         raise ValueError(f"the level of the verdict is {value!r:.40}")
@@ -264,10 +274,8 @@ def _level(value: Any) -> str:
 
 
 def _rate(entry: Mapping[str, Any]) -> Rate:
-    if not isinstance(entry["resolved"], bool):
-        raise TypeError(f"resolved is {entry['resolved']!r:.40}")
     size = _number(entry.get("effective_nonmembers"), 0.0, MOST)
-    return Rate(_share(entry["fpr"]), *_ends(entry, 0.0), entry["resolved"], size)
+    return Rate(_share(entry["fpr"]), *_ends(entry, 0.0), _truth(entry["resolved"]), size)
 
 
 def _interval(figure: Mapping[str, Any], least: float) -> Interval:
@@ -294,7 +302,7 @@ def _count(value: Any) -> int:
 
 def _known(value: float) -> float:
     if math.isnan(value):
-        raise ValueError("the limit is null")
+        raise ValueError("a limit is null")
     return value
 
 

@@ -56,13 +56,12 @@ class Check:
         """That the answer depends on what controls could not see; nothing where there is none."""
         if not self.conditions or self.decision is Decision.undecided:
             return ""
-        number = len(self.conditions)
-        return f", provided that {number} condition{'s are' if number > 1 else ' is'} met"
+        return f", provided that {' and '.join(self.conditions)}"
 
     @property
     def remarks(self) -> list[str]:
         """Conditions, failed controls and notes, each as a sentence."""
-        conditions = [f"Condition: {one}" for one in self.conditions]
+        conditions = [f"Condition, which was not checked: {one}." for one in self.conditions]
         failed = [f"Failed control: {name}: {why}" for name, why in self.failed_controls.items()]
         return [*conditions, *failed, *self.notes]
 

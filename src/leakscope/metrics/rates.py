@@ -95,6 +95,14 @@ class Rates:
             by_interval, fisher_p_value(hits1, round(self.members), hits0, round(self.nonmembers))
         )
 
+    @property
+    def reversed_p_value(self) -> float:
+        """One-sided, against an advantage of 0 or more: whether non-members are called more often.
+
+        It is not 1 − p_value: where nobody is called a member, neither shows anything.
+        """
+        return Rates(self.fpr, self.tpr, self.nonmembers, self.members).p_value
+
 
 def excess(group: Rates, rest: Rates, confidence: float = 0.95) -> tuple[Interval, float]:
     """A group's advantage minus everyone else's, and the two-sided p-value that agrees with it.
