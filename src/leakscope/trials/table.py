@@ -188,7 +188,7 @@ class Trials:
             self,
             roles=self.roles[kept],
             observations={name: _rows(stack, kept) for name, stack in self.observations.items()},
-            seeds=[self.seeds[row] for row in kept],
+            seeds=[self.seeds[int(row)] for row in kept],
         )
         seen = {name: np.asarray(stack[model]) for name, stack in self.observations.items()}
         return TargetTrial(seen, target, shadows)
