@@ -45,6 +45,7 @@ OPTIONAL: list[set[str]] = [
     set(),
     {"redacted"},
     {"preparation"},
+    {"underestimate"},  # older reports lack it
     {"queries", "requests", "retries", "seconds_waiting"},
 ]
 
