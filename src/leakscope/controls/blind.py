@@ -17,14 +17,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from leakscope.controls import Control
 from leakscope.evidence import Folds
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
-from leakscope.records.checks import as_floats, holds_numbers
+from leakscope.records.content import numbered, plain_column
 
 LEVEL = 0.001
 PERMUTATIONS = 4999
@@ -93,13 +93,8 @@ def _numbers(records: Records) -> Floats:
     """Features as numbers that can be squared and summed without overflow, (n, d)."""
     X: NDArray[Any]
     if isinstance(records.X, pd.DataFrame):
-        columns = [
-            as_floats(records.X[name])
-            if holds_numbers(records.X[name])
-            else OrdinalEncoder().fit_transform(records.X[[name]].astype(str))[:, 0]
-            for name in records.X.columns
-        ]
-        X = np.column_stack(columns)
+        columns = [plain_column(records.X[name]) for name in records.X.columns]
+        X = np.column_stack([c if c.dtype.kind == "f" else numbered(c) for c in columns])
     else:
         X = np.asarray(records.X, dtype=np.float64).reshape(len(records), -1)
     return np.clip(X, -LARGEST, LARGEST)
