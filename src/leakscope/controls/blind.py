@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from leakscope.controls import Control
+from leakscope.controls.persons import person_columns, table_of, unit_hint
 from leakscope.evidence import Folds
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
@@ -38,6 +39,7 @@ MOST_FEATURES = 200  # beyond that, projections of them: trees over images would
 
 def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) -> Control:
     """Whether a classifier that never sees the model can tell; records in canonical order."""
+    everyone = records, membership
     blocks = records.blocks()
     taught = np.flatnonzero(folds.half)[:MOST_RECORDS]
     judged = np.flatnonzero(~folds.half)[:MOST_RECORDS]
@@ -66,8 +68,16 @@ def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) 
         False,
         True,
         f"{told}: the two sides differ before the model enters, so no attack's success means "
-        "anything; draw members and non-members at random from one population.",
+        f"anything; draw members and non-members at random from one population.{_hint(*everyone)}",
     )
+
+
+def _hint(records: Records, membership: Bools) -> str:
+    """What else may be the matter: rows of one person, where the person was not named."""
+    if records.unit is not None:
+        return ""
+    hint = unit_hint(person_columns(table_of(records), membership))
+    return hint and f" {hint}"
 
 
 def _features(records: Records, membership: Bools, taught: NDArray[np.intp], seed: int) -> Floats:
