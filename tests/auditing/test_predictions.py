@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jsonschema
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import leakscope
 from leakscope.errors import InputError, ModelError, RecordsError
 from leakscope.report import load_schema
+from leakscope.report.advice import next_steps
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +177,18 @@ def test_the_order_of_equal_predictions_and_swapped_sides(of_a_tree):
     for outcome in leakscope.audit_predictions(p0, y0, p1, y1).outcomes:
         expected = 1 - first[outcome["attack"]]["auc"]["value"]
         assert outcome["auc"]["value"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_nothing_is_advised_that_saved_predictions_cannot_do(saved):
+    """Not in the reasons of what did not run, and not in the next steps of any verdict."""
+    data = leakscope.audit_predictions(*saved).to_dict()
+    shadowed = [one["reason"] for one in data["not_run"] if "shadow" in one["reason"]]
+    assert len(shadowed) > 3
+    assert all("saved predictions do not tell how to train any" in reason for reason in shadowed)
+    for level in ("leaks", "no_leak_found", "undecided", "invalid"):
+        verdict = {**data["verdict"], "level": level}
+        for step in next_steps({**data, "verdict": verdict}):
+            assert "--shadows" not in step
+    steps = next_steps({**data, "verdict": {**data["verdict"], "level": "no_leak_found"}})
+    assert any(step.startswith("For a sensitive model, audit the model itself") for step in steps)
+    assert "--shadows" not in json.dumps(data)

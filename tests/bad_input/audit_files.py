@@ -56,8 +56,17 @@ READING = [
         files={"a.csv": "".join([LINES[0], "1,2,here,4,yes,6\n", *LINES[1:]])},
     ),
     case(
-        "a row that is shorter", AUDIT, "label", "row 3",
+        "a row that is shorter", AUDIT, "Line 5 of 'a.csv' has 2 of the header's 5 cells",
         files={"a.csv": "".join([*LINES[:4], "1,2\n", *LINES[4:]])},
+    ),
+    case(
+        "a row without its last cell", AUDIT, "Line 3 of 'a.csv' has 4 of the header's 5 cells",
+        files={"a.csv": text(A[["y", "x", "z", "town", "person"]]).replace(",there,2\n", ",there\n")
+               .replace(",here,2\n", ",here\n")},
+    ),
+    case(
+        "predictions in a short row", PREDICTED, "Line 2 of 'q.csv' has 3 of the header's 4 cells",
+        files={"q.csv": text(Q).replace(",here\n", "\n", 1).replace(",there\n", "\n", 1)},
     ),
     case(
         "two columns of one name", AUDIT, "'a.csv'", "2 columns named 'x'",

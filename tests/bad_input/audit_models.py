@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 
 from sklearn.cluster import KMeans
@@ -36,6 +37,9 @@ TWO = {"a.csv": A[["x", "z", "y"]], "b.csv": B[["x", "z", "y"]]}
 FILES = [
     case("no model file", MODEL, "'m.skops'"),
     case("a folder for a model", MODEL, "'m.skops'", "folder", files={"m.skops": None}),
+    case("a device for a model", f"{MODEL} --model /dev/zero", "'/dev/zero'", "pipe or a device"),
+    case("a pipe for a model", MODEL, "'m.skops'", "pipe or a device",
+         files={"m.skops": os.mkfifo}),
     case("an empty model file", MODEL, "'m.skops'", "empty", files={"m.skops": b""}),
     case("a model file cut short", MODEL, "'m.skops'", "cut short",
          files={"m.skops": lambda path: path.write_bytes(skops_file()[:-100])}),

@@ -315,3 +315,41 @@ def test_steps_are_told_one_to_a_line(
     assert told[0] == "reading the data set iris"
     assert told[1].startswith("training tree on ")
     assert told[2:] == ["running loss (1 of 2)", "running label-gap (2 of 2)"]
+
+
+def persons(folder: Path) -> Files:
+    """Tables of persons with one to five rows that resemble each other, all on one side."""
+    rng = np.random.default_rng(1)
+    person = np.repeat(np.arange(300), rng.integers(1, 6, 300))
+    side, traits = rng.random(300) < 0.5, rng.normal(size=(300, 3))
+    table = pd.DataFrame(
+        traits[person] + 0.02 * rng.normal(size=(len(person), 3)), columns=[*"abc"]
+    )
+    table = table.assign(patient=person, y=rng.integers(0, 2, len(person)))
+    files = folder / "members.csv", folder / "nonmembers.csv"
+    for path, chosen in zip(files, (side[person], ~side[person]), strict=True):
+        table[chosen].to_csv(path, index=False)
+    return files
+
+
+@pytest.mark.parametrize("trained", ["by a recipe", "before"])
+def test_the_unit_is_suggested_where_the_rows_of_persons_tell_the_sides(
+    run: Run, tmp_path: Path, trained: str
+) -> None:
+    """Also where the column is not among the features that the model sees."""
+    files = persons(tmp_path)
+    members = pd.read_csv(files[0])
+    skops.io.dump(LogisticRegression().fit(members[[*"abc"]], members["y"]), tmp_path / "m.skops")
+    model = {
+        "by a recipe": ("--recipe", "logistic", "--features", "a,b,c"),
+        "before": ("--model", tmp_path / "m.skops"),
+    }[trained]
+    words = own(files, "--label", "y", "--attacks", "loss", "--json", *model)
+    ran = run(*words)
+    assert ran.code == 0, ran.stderr
+    assert ran.json["verdict"]["level"] == "invalid"
+    assert ran.stderr.count("The values of 'patient' repeat and hardly ever stand on both") == 1
+    ran = run(*words, "--unit", "patient")
+    assert ran.code == 0, ran.stderr
+    assert ran.json["verdict"]["level"] != "invalid"
+    assert "--unit" not in ran.stderr

@@ -146,3 +146,16 @@ def test_spans_of_time_and_huge_numbers_are_no_obstacle():
     frame["span"] = pd.to_timedelta(np.arange(600), unit="h")
     frame["huge"] = X[:, 0] * 1e300
     assert run(Records(frame, y), membership).passed
+
+
+@pytest.mark.parametrize("kind", ["26 digits", "truth and gaps", "dates"])
+def test_a_shift_in_columns_that_floats_or_nanoseconds_do_not_hold_is_seen(kind):
+    X, y, membership = population()
+    values = {
+        "26 digits": 10**25 + membership.astype(object),
+        "truth and gaps": np.where(membership, True, None),
+        "dates": np.where(membership, "9999-12-31", "1601-01-01").astype("datetime64[s]"),
+    }
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["given_away"] = values[kind]
+    assert run(Records(frame, y), membership).passed is False

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,24 @@ def test_numbers_of_one_file_are_texts_where_the_other_has_texts() -> None:
     assert reading.texts == {"code"}
     assert reading.read(tables[0])["code"].tolist() == ["7", None]
     assert reading.read(tables[1])["code"].tolist() == ["A1", "7"]
-    # Nothing to compare with: the column of a side without a value stays as it is.
+    # A side without a value has no text either; a reader of CSV files makes it a column of floats.
     empty = [pd.DataFrame({"code": [np.nan, np.nan]}), tables[1]]
-    assert read_columns(empty, ["code"]).texts == frozenset()
+    reading = read_columns(empty, ["code"])
+    assert reading.texts == {"code"}
+    assert reading.read(empty[0])["code"].tolist() == [None, None]
+
+
+def test_whole_numbers_of_more_than_64_bits_are_texts() -> None:
+    """As floats they would all be equal; a part of them that is small enough is text as well."""
+    for huge in (["9" * 20, "9" * 26], ["9" * 26, "2.5"], ["9" * 5000, "1"], ["9" * 26, "1,000"]):
+        tables = [
+            pd.DataFrame({"it": [1, 2]}),
+            pd.read_csv(StringIO("\n".join(["it", *huge])), sep=";"),
+        ]
+        reading = read_columns(tables, ["it"])
+        assert (reading.texts, reading.written) == ({"it"}, {})
+        assert reading.read(tables[0])["it"].tolist() == ["1", "2"]
+        assert reading.read(tables[1])["it"].tolist() == huge
 
 
 def test_decisions_do_not_depend_on_which_side_is_which() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from leakscope.recipes import named_recipe, preprocessing
-from leakscope.recipes.preprocessing import flatten, plain_table, with_preprocessing
+from leakscope.recipes.preprocessing import PlainTable, flatten, with_preprocessing
 from leakscope.records import Records
 
 COLUMNS: dict[str, tuple[Any, list[Any]]] = {
@@ -33,6 +34,19 @@ COLUMNS: dict[str, tuple[Any, list[Any]]] = {
     ),
     "day": (np.array([datetime.date(2020, 1, 1)] * 3, dtype=object), ["2020-01-01"] * 3),
     "time": (pd.to_timedelta([1, 2, 3], unit="D"), [str(pd.Timedelta(days=i)) for i in (1, 2, 3)]),
+    "truth with gaps": (np.array([True, None, False], dtype=object), ["True", "missing", "False"]),
+    "exact decimals": (np.array([Decimal("1.5"), None, Decimal(2)], dtype=object), [1.5, None, 2]),
+    "26 digits": ([10**25, 10**25 + 1, 7], [str(10**25), str(10**25 + 1), "7"]),
+    "400 digits": ([10**400, 7, None], [str(10**400), "7", "missing"]),
+    "64 bits": (np.array([2**64 - 1, 1, 2], dtype=object), [float(2**64), 1.0, 2.0]),
+    "far dates": (
+        np.array(["9999-12-31", "NaT", "0001-01-01"], "datetime64[us]"),
+        [2932896.0, None, -719162.0],
+    ),
+    "dates of seconds": (
+        np.array(["300000-01-01"] * 3, "datetime64[s]"),
+        [745 * 146097 + 10957.0] * 3,
+    ),
     "all missing": ([np.nan] * 3, [None] * 3),
 }
 
@@ -40,7 +54,7 @@ COLUMNS: dict[str, tuple[Any, list[Any]]] = {
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_every_type_of_column_becomes_numbers_or_text(kind: str) -> None:
     values, expected = COLUMNS[kind]
-    plain = plain_table(pd.DataFrame({5: values}))["5"]
+    plain = PlainTable().fit_transform(pd.DataFrame({5: values}))["5"]
     assert plain.dtype.kind == "f" or plain.notna().all()
     assert [None if pd.isna(value) else value for value in plain] == expected
 
@@ -161,3 +175,25 @@ def test_only_the_members_of_a_model_are_learned_from() -> None:
         for X in (table, others)
     ]
     np.testing.assert_array_equal(*answers)
+
+
+@pytest.mark.parametrize(
+    ("seen", "others"),
+    [
+        ([np.nan] * 4, ["a", "b", None, "3"]),
+        ([None] * 4, ["a", "b", None, "3"]),
+        ([None] * 4, [1.5, 2.0, None, 3.0]),
+        ([1.0, 2.0, 3.0, 4.0], ["a", None, "2", "b"]),
+        ([1, 2, 3, 10**25], [1, 2, 3, 4]),
+        ([True, None, False, True], [True, False, True, True]),
+        (["a", None, "b", "a"], [np.nan] * 4),
+    ],
+)
+def test_columns_keep_their_type_where_other_records_differ(seen: Any, others: Any) -> None:
+    frame = pd.DataFrame({"a": seen, "b": range(4)})
+    model = with_preprocessing(LogisticRegression(), frame).fit(frame, [0, 1, 0, 1])
+    assert list(model.feature_names_in_) == ["a", "b"]
+    answers = model.predict_proba(frame.assign(a=others))
+    assert np.isfinite(answers).all()
+    both = pd.concat([frame, frame.assign(a=others)], ignore_index=True)
+    np.testing.assert_allclose(model.predict_proba(both)[4:], answers)

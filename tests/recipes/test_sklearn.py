@@ -150,7 +150,7 @@ def test_an_estimator_of_ones_own_is_prepared_for_unless_it_is_a_pipeline() -> N
     records = Records(TABLE, Y)
     bare = SklearnRecipe("mine", LogisticRegression()).fit(records, 0)
     assert [name for name, _ in bare.estimator.steps] == [
-        "functiontransformer", "columntransformer", "logisticregression",
+        "plaintable", "columntransformer", "logisticregression",
     ]  # fmt: skip
     encoder = make_column_transformer(
         (OneHotEncoder(handle_unknown="ignore"), ["job"]), ("passthrough", ["full"])

@@ -38,6 +38,12 @@ DAY = 18627.0  # 2020-12-31, counted by hand: 50 years of 365 days, 13 leap days
         (["31-12-2020"], [DAY]),
         (["31 Dec 2020"], [DAY]),
         (["Dec 31, 2020"], [DAY]),
+        (["2020.12.31", "1970.01.02"], [DAY, 1]),
+        (["9999-12-31", "1601-01-01", "?"], [2932896, -134774, math.nan]),
+        (["0001-01-01T12:00:00"], [-719161.5]),
+        (["31.12.9999", "1.1.1601"], [2932896, -134774]),
+        (["٣", "١٢"], [3, 12]),
+        (["1e40", "2.5"], [1e40, 2.5]),
     ],
 )
 def test_what_people_write_is_read(texts: list[str], values: list[float]) -> None:
@@ -63,6 +69,13 @@ def test_what_people_write_is_read(texts: list[str], values: list[float]) -> Non
         ["--5", "5-"],
         ["$"],
         ["e5"],
+        ["low", "-1.5"],
+        ["2020-12-31", "-1.5"],  # which pandas reads as May of the year -1
+        ["2020-12-31", "20.5"],
+        ["12345-01-01"],
+        ["9" * 26, "x1"],
+        ["9" * 26, "1,000"],  # names, of which floats would make one
+        ["9" * 5000],
     ],
 )
 def test_all_else_stays_text(texts: list[str]) -> None:

@@ -269,9 +269,9 @@ def poison(value: Any, texts: Iterator[str]) -> Any:
 
 def make_leakage() -> list[dict[str, Any]]:
     """Four measures of leakage, one of them without an interval."""
-    null = {"mean": -0.029, "high": -0.012, "p_value": 0.02, "permutations": 49}
+    null = {"mean": 0.0, "high": 0.012, "p_value": 0.02, "permutations": 49}
     figures = {
-        "output_mutual_information": (0.112, 0.099, 0.125, 0.464, 0.437, 0.489, 0.0),
+        "output_mutual_information": (0.112, 0.099, 0.154, 0.464, 0.437, 0.489, 0.0),
         "output_divergence": (0.76, 0.71, 0.81, 0.436, 0.421, 0.45, 0.113),
         "output_advantage": (0.344, 0.322, 0.365, None, None, None, None),
         "parameter_rho_kl": (0.1, None, None, 0.158, None, None, None),
@@ -280,6 +280,7 @@ def make_leakage() -> list[dict[str, Any]]:
     return [
         {
             "measure": measure, "channel": "margin", "models": 32, "null": dict(null),
+            "underestimate": 0.029,
             "note": f"What {measure} is: a lower bound on what the parameters tell.",
             "groups": [
                 {"group": "sex", "value": value, "n": 1300,

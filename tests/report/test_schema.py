@@ -46,6 +46,7 @@ OPTIONAL: list[set[str]] = [
     set(),
     {"redacted"},
     {"preparation", "fingerprint"},
+    {"underestimate"},  # older reports lack it
     {"queries", "requests", "retries", "seconds_waiting"},
 ]
 

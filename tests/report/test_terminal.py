@@ -135,7 +135,7 @@ def test_leakage_is_one_line(leak: dict[str, Any], leakage: list[dict[str, Any]]
     assert "Information leakage" not in shown(leak)
     leak["leakage"] = leakage
     line = (
-        "Information leakage mutual information: 0.112 nats (0.099 to 0.125), by chance −0.029; "
+        "Information leakage mutual information: 0.112 nats (0.099 to 0.154), p 0.020; "
         "allows an advantage of 0.464"
     )
     assert f"{line}, where lira has 0.377 on this model" in flat(shown(leak))

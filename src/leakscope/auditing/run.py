@@ -50,6 +50,7 @@ THREADS = 1
 
 # Why leakage is not measured on one model alone.
 NO_SHADOWS = "It is measured on shadow models, and there are none; give --shadows 16 (shadows=16)."
+SAVED = "It is measured on shadow models, and saved predictions do not tell how to train any."
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ def _attacked(
 ) -> Found:
     """Train shadow models if asked, run every attack and control, and judge what came out."""
     records, membership, seed = subject.records, subject.membership, settings.seed
-    trials, leaks = None, Leaks.unmeasured(NO_SHADOWS)
+    trials = None
+    leaks = Leaks.unmeasured(NO_SHADOWS if has_features(subject.model) else SAVED)
     if shadowing is not None:
         dealing = Dealing(subject.blocks, membership, shadowing.models)
         trials = train_shadows(

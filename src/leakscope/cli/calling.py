@@ -24,6 +24,7 @@ from leakscope.cli.remote import model_at
 from leakscope.cli.tables import read_table
 from leakscope.cli.texts import names_in, values_in
 from leakscope.cli.weights import filled_network
+from leakscope.controls.persons import person_columns, unit_hint
 from leakscope.datasets import load_dataset
 from leakscope.errors import InputError, RecordsError
 from leakscope.models.files import open_model
@@ -149,7 +150,9 @@ class Call:
             model = filled_network(model, asked.network, recipe, *sides)
         if settings.get("shadows"):
             settings["recipe"] = recipe
-        return leakscope.audit(model, tables[0], tables[1], **columns, **settings)
+        report = leakscope.audit(model, tables[0], tables[1], **columns, **settings)
+        self._suggest_unit(report, tables)
+        return report
 
     def _recipe_of_files(
         self,
@@ -168,8 +171,20 @@ class Call:
         if settings.get("shadows"):
             settings["recipe"] = recipe
         report = leakscope.audit(model, *found.records, unit=self.asked.unit, **settings)
+        self._suggest_unit(report, tables)
         target = {**report.data["target"], "preparation": told}
         return replace(report, data={**report.data, "target": target})
+
+    def _suggest_unit(self, report: Report, tables: list[pd.DataFrame]) -> None:
+        """Where the sides differ, say which columns may name persons, also those no model sees."""
+        blind = [one for one in report.data["controls"] if one["name"] == "blind baseline"]
+        if self.asked.unit is not None or not any(one["passed"] is False for one in blind):
+            return
+        membership = np.repeat([True, False], [len(table) for table in tables])
+        both = pd.concat(tables, ignore_index=True, join="inner").drop(columns=self.asked.label)
+        hint = unit_hint(person_columns(both, membership))
+        if hint and hint not in blind[0]["detail"]:
+            self.say(hint)
 
     def _opened(self, recipe: Recipe | None) -> Any:
         """What the model file holds, or the model at --model-url, before records are read."""

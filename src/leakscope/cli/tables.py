@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import csv
+import os
+import shutil
+import sys
+import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TypeAlias
 
 import pandas as pd
 
@@ -22,6 +28,9 @@ LONGEST_HEADER = 2**24
 MOST_COLUMNS = 100_000
 PIECE = 2**16
 
+# Opens a file from its beginning, as often as needed.
+Opens: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
+
 LONG_ROW = "a row has more cells than the header"
 
 # What stands between cells where it is not a comma.
@@ -35,6 +44,8 @@ NUMBERS = {"int64", "float64"}
 def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
     """The table in a .csv, .csv.gz or .csv.xz file, with a header and without an index.
 
+    A row with fewer or more cells than the header is refused. A pipe is read once.
+
     Columns are read as pandas does by default. text: a column that is read as it is written,
     ``007`` and ``NA`` included; then only empty cells are missing values, in every column.
     """
@@ -42,11 +53,15 @@ def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
     if text is not None:
         options |= {"dtype": {text: str}, "keep_default_na": False, "na_values": [""]}
     try:
-        width = _check_header(path)
-        with warnings.catch_warnings():
+        with _source(path) as source, warnings.catch_warnings():
+            width = _check_header(source, path)
             # Where the first row has more cells than the header pandas would drop them.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return _read_in_parts(path, max(1, CELLS // max(width, 1)), options)
+            table = _read_in_parts(source, max(1, CELLS // max(width, 1)), options)
+            # pandas fills what a row lacks with missing values, which then stand in the last cell.
+            if len(table) and table.iloc[:, -1].isna().any():
+                _refuse_short_rows(source, path, width)
+            return table
     except InputError:
         raise
     except UnicodeDecodeError as error:
@@ -64,9 +79,32 @@ def read_table(path: Path, *, text: str | None = None) -> pd.DataFrame:
         ) from error
 
 
-def _read_in_parts(path: Path, rows: int, options: dict[str, Any]) -> pd.DataFrame:
+@contextmanager
+def _source(path: Path) -> Iterator[Opens]:
+    """How to open the file; a pipe is first copied to a temporary file that has no name."""
+    if not path.is_fifo():
+        yield lambda: opened(path)
+        return
+    with tempfile.TemporaryFile() as copy:
+        with opened(path) as stream:
+            try:
+                shutil.copyfileobj(stream, copy)
+            except OSError as error:
+                raise InputError(
+                    f"The pipe {str(path)!r} cannot be copied to {tempfile.gettempdir()!r} "
+                    f"({error.strerror}); make room there, or give a file"
+                ) from error
+
+        def again() -> IO[bytes]:
+            copy.seek(0)
+            return os.fdopen(os.dup(copy.fileno()), "rb")
+
+        yield again
+
+
+def _read_in_parts(source: Opens, rows: int, options: dict[str, Any]) -> pd.DataFrame:
     """The table, read so many rows at a time; the same as pandas makes of the whole file."""
-    parts = _parts(path, rows, options)
+    parts = _parts(source, rows, options)
     types = {name: {str(part.dtype) for part in column} for name, column in parts.items()}
     unlike = {name: kinds for name, kinds in types.items() if len(kinds) > 1 and kinds - NUMBERS}
     if all("str" in kinds for kinds in unlike.values()):
@@ -74,18 +112,18 @@ def _read_in_parts(path: Path, rows: int, options: dict[str, Any]) -> pd.DataFra
         texts = dict.fromkeys(unlike, str)
         if texts:
             again = options | {"dtype": {**options.get("dtype", {}), **texts}}
-            parts = _parts(path, rows, again)
+            parts = _parts(source, rows, again)
         # Column by column, so that no more than one is there twice.
         return pd.DataFrame({name: _joined(parts.pop(name)) for name in list(parts)}, copy=False)
-    with opened(path) as stream:
+    with source() as stream:
         table: pd.DataFrame = pd.read_csv(stream, **options)
     return table
 
 
-def _parts(path: Path, rows: int, options: dict[str, Any]) -> dict[str, list[pd.Series[Any]]]:
+def _parts(source: Opens, rows: int, options: dict[str, Any]) -> dict[str, list[pd.Series[Any]]]:
     """Each column in parts of so many rows."""
     parts: dict[str, list[pd.Series[Any]]] = {}
-    with opened(path) as stream, pd.read_csv(stream, chunksize=rows, **options) as chunks:
+    with source() as stream, pd.read_csv(stream, chunksize=rows, **options) as chunks:
         for chunk in chunks:
             for name in chunk.columns:
                 # A copy: a column of a chunk keeps all others of its type in memory.
@@ -97,10 +135,27 @@ def _joined(parts: list[pd.Series[Any]]) -> pd.Series[Any]:
     return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
-def _check_header(path: Path) -> int:
+def _refuse_short_rows(source: Opens, path: Path, width: int) -> None:
+    """Refuse a row with fewer cells than the header; a line without any is no row."""
+    longest = csv.field_size_limit(sys.maxsize)
+    try:
+        with source() as stream, TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
+            rows, before = csv.reader(lines), 0
+            for row in rows:
+                if len(row) < width and (len(row) > 1 or "".join(row).strip()):
+                    raise InputError(
+                        f"Line {before + 1} of {str(path)!r} has {len(row)} of the header's "
+                        f"{width} cells; complete it, with an empty cell for each missing value"
+                    )
+                before = rows.line_num
+    finally:
+        csv.field_size_limit(longest)
+
+
+def _check_header(source: Opens, path: Path) -> int:
     """Refuse what pandas would rename: a column without a name, or two of one name; how many."""
     with (
-        opened(path) as stream,
+        source() as stream,
         TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines,
     ):
         pieces = iter(lambda: _short_line(lines, path), "")

@@ -17,14 +17,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from leakscope.controls import Control
+from leakscope.controls.persons import person_columns, table_of, unit_hint
 from leakscope.evidence import Folds
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
-from leakscope.records.checks import as_floats, holds_numbers
+from leakscope.records.content import numbered, plain_column
 
 LEVEL = 0.001
 ONE_POPULATION = "members and non-members were drawn from one population"
@@ -39,6 +40,7 @@ MOST_FEATURES = 200  # beyond that, projections of them: trees over images would
 
 def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) -> Control:
     """Whether a classifier that never sees the model can tell; records in canonical order."""
+    everyone = records, membership
     blocks = records.blocks()
     taught = np.flatnonzero(folds.half)[:MOST_RECORDS]
     judged = np.flatnonzero(~folds.half)[:MOST_RECORDS]
@@ -66,8 +68,16 @@ def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) 
         False,
         True,
         f"{told}: the two sides differ before the model enters, so no attack's success means "
-        "anything; draw members and non-members at random from one population.",
+        f"anything; draw members and non-members at random from one population.{_hint(*everyone)}",
     )
+
+
+def _hint(records: Records, membership: Bools) -> str:
+    """What else may be the matter: rows of one person, where the person was not named."""
+    if records.unit is not None:
+        return ""
+    hint = unit_hint(person_columns(table_of(records), membership))
+    return hint and f" {hint}"
 
 
 def _features(records: Records, membership: Bools, taught: NDArray[np.intp], seed: int) -> Floats:
@@ -93,13 +103,8 @@ def _numbers(records: Records) -> Floats:
     """Features as numbers that can be squared and summed without overflow, (n, d)."""
     X: NDArray[Any]
     if isinstance(records.X, pd.DataFrame):
-        columns = [
-            as_floats(records.X[name])
-            if holds_numbers(records.X[name])
-            else OrdinalEncoder().fit_transform(records.X[[name]].astype(str))[:, 0]
-            for name in records.X.columns
-        ]
-        X = np.column_stack(columns)
+        columns = [plain_column(records.X[name]) for name in records.X.columns]
+        X = np.column_stack([c if c.dtype.kind == "f" else numbered(c) for c in columns])
     else:
         X = np.asarray(records.X, dtype=np.float64).reshape(len(records), -1)
     return np.clip(X, -LARGEST, LARGEST)

@@ -17,6 +17,7 @@ SUM_TOLERANCE = 0.02
 RANGE_TOLERANCE = 1e-5
 # More classes than this, and one of them unseen: such labels are rather numbers to predict.
 MANY_CLASSES = 20
+MOST_TOLD = 250  # characters of an error of somebody else's, which may quote a whole cell
 MEANT = "; to predict a number take a regression, such as --recipe forest-regressor or ridge"
 
 
@@ -127,9 +128,9 @@ def squared_error(predictions: Any, y: Labels, name: str) -> Floats:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, without a closing full stop."""
+    """The beginning of an error's message: its first line, without a closing full stop or colon."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")
+    return lines[0][:MOST_TOLD].rstrip(".: ")
 
 
 def _numbers(answer: Any, name: str) -> Floats:

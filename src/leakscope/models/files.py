@@ -58,6 +58,10 @@ def open_model(path: str | Path, *, trust_pickle: bool = False) -> Any | Weights
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder; give the path of a model file")
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"{str(path)!r} is a pipe or a device, and a model is read from a file; save it to one"
+        )
     if not path.is_file():
         raise InputError(f"There is no model file {str(path)!r}; give the path of one")
     if path.stat().st_size == 0:

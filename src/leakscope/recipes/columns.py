@@ -38,7 +38,7 @@ _NAMED = re.compile(r"(^|[\W_])(?i:id|ids|key|uuid|guid|index|idx|nr|no|number|r
 class Reading:
     """How the columns of a table are read, and which are left out, with the reason for each.
 
-    texts: columns that one of the files holds as numbers, and all together as text.
+    texts: columns that hold text, and that some file holds in another type.
     """
 
     features: tuple[Hashable, ...]
@@ -91,7 +91,7 @@ def read_columns(
             if (way := way_of(distinct)) is not None:
                 written[name] = way
                 whole = read_column(whole, way)
-            elif any(holds_numbers(part) and part.notna().any() for part in parts):
+            elif any(part.dtype != "str" for part in parts):
                 texts.add(name)
         if not keep and (reason := _why_not(str(name), whole, [len(part) for part in parts])):
             left_out[name] = reason

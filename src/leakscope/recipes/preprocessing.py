@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
@@ -19,7 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from leakscope.records import Features
-from leakscope.records.checks import as_floats, listed
+from leakscope.records.checks import listed
+from leakscope.records.content import is_quantity, plain_column
 
 # Per column of text; the rarer ones share an indicator, or names and codes would fill the memory.
 MOST_CATEGORIES = 100
@@ -51,27 +53,32 @@ def with_preprocessing(estimator: Any, X: Features) -> Any:
                 (SENTENCES, FunctionTransformer(counted_words), sentence_columns),
             ]
         )
-        return make_pipeline(FunctionTransformer(plain_table), columns, estimator)
+        return make_pipeline(PlainTable(), columns, estimator)
     if X.ndim > 2:
         return make_pipeline(FunctionTransformer(flatten), estimator)
     return estimator
 
 
-def plain_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table in two types of column: numbers, with NaN for gaps, and text without gaps.
+class PlainTable(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A table in two types of column: numbers, with NaN for gaps, and text without gaps.
 
-    Truth values are 0 and 1; dates are days since 1970.
+    Each column keeps the type it has in the records of ``fit``, also where other records differ.
     """
-    return pd.DataFrame({str(column): _plain_column(frame[column]) for column in frame.columns})
 
+    def fit(self, frame: pd.DataFrame, y: Any = None) -> PlainTable:
+        """Learn which columns hold numbers, and the names of all, as scikit-learn keeps them."""
+        if all(isinstance(name, str) for name in frame.columns):
+            self.feature_names_in_ = np.asarray(frame.columns, dtype=object)
+        self.n_features_in_ = frame.shape[1]
+        self.numbers_ = [name for name in frame.columns if is_quantity(frame[name])]
+        return self
 
-def _plain_column(column: pd.Series[Any]) -> NDArray[Any]:
-    if pd.api.types.is_datetime64_any_dtype(column):
-        since = pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")
-        return (since / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
-    if pd.api.types.is_numeric_dtype(column):
-        return as_floats(column)
-    return column.astype(object).where(column.notna(), "missing").astype(str).to_numpy(dtype=object)
+    def transform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table in these types, its columns named by text."""
+        numbers = {*self.numbers_}
+        return pd.DataFrame(
+            {str(name): plain_column(frame[name], name in numbers) for name in frame.columns}
+        )
 
 
 def number_columns(frame: pd.DataFrame) -> list[str]:

@@ -16,11 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.records.checks import TOO_LARGE
+from leakscope.records.content import days_since_1970
+
 # How people write that a value is missing, beside what readers of CSV files know anyway.
 GAPS = frozenset(
     {"", "?", "-", "--", "–", "—", ".", "na", "n.a.", "nan", "none", "null", "unknown", "missing"}
 )
 
+ISO = "ISO8601"  # pandas' name of the format of international dates
 # Around a number, and nothing that changes which of two is the larger.
 _AROUND = " \t\u00a0$€£¥%"
 # A column is judged by so many values before all are read: most are neither numbers nor dates.
@@ -50,7 +54,10 @@ class WrittenNumber:
         for place, text in enumerate(texts):
             bare = text.strip(_AROUND)
             if written.fullmatch(bare):
-                found[place] = float(between.sub("", bare).replace(self.point, "."))
+                value = between.sub("", bare).replace(self.point, ".")
+                # Digits that fit no whole number are a name; so they are for holds_numbers.
+                if abs(float(value)) < TOO_LARGE or not value.lstrip("+-").isdigit():
+                    found[place] = float(value)
         return found
 
     @property
@@ -69,10 +76,10 @@ class WrittenDate:
     def read(self, texts: Texts) -> NDArray[np.float64]:
         """The days, (n,); NaN for a gap, and also for what is not written this way."""
         bare = pd.Series([text.strip() for text in texts], dtype=object)
-        # A year alone, or digits without a sign between them, is a number to everybody else.
-        bare = bare.where(bare.str.contains(r"\d\D+\d", regex=True), None)
+        if self.format == ISO:  # pandas takes 2020, 20.5 and -1.5 for dates, too
+            bare = bare.where(bare.str.match(r"\d{4}(?:[-/]|\D\d{1,2}\D)\d"), None)
         dates = pd.to_datetime(bare, format=self.format, errors="coerce", utc=True)
-        return np.asarray((dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1), np.float64)
+        return days_since_1970(dates)
 
 
 Written: TypeAlias = WrittenNumber | WrittenDate
@@ -82,7 +89,7 @@ _TIMES = ("", " %H:%M", " %H:%M:%S")
 WAYS: tuple[Written, ...] = (
     WrittenNumber(",'’ \u00a0", ".", "1,234.5"),
     WrittenNumber(".'’ \u00a0", ",", "1.234,5"),
-    WrittenDate("ISO8601", "2020-12-31"),
+    WrittenDate(ISO, "2020-12-31"),
     *(
         WrittenDate(day + time, example)
         for day, example in (

@@ -18,6 +18,9 @@ Features: TypeAlias = "np.ndarray[Any, Any] | pd.DataFrame"
 # What pandas.api.types.infer_dtype calls columns of numbers, some of which may be missing.
 _NUMBERS = {"boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float"}
 
+# Whole numbers from here on fit no type of numpy: they are names, and not quantities.
+TOO_LARGE = 2**64
+
 MOST_LISTED = 10  # names in a sentence
 MOST_SHOWN = 80  # characters of a value or a name in it, which may be a whole file
 
@@ -68,12 +71,20 @@ def refuse_repeated_columns(frame: pd.DataFrame, name: str) -> None:
 
 
 def holds_numbers(column: pd.Series[Any]) -> bool:
-    """Whether these are numbers or truth values, whatever the type; some may be missing."""
+    """Whether these are numbers or truth values, whatever the type; some may be missing.
+
+    A column with a whole number of more than 64 bits holds names: as floats, they would be equal.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.cat.categories.to_series()
     if column.dtype == object:
-        return pd.api.types.infer_dtype(column, skipna=True) in _NUMBERS
+        kind = pd.api.types.infer_dtype(column, skipna=True)
+        return kind in _NUMBERS and not ("integer" in kind and _any_too_large(column))
     return pd.api.types.is_numeric_dtype(column)
+
+
+def _any_too_large(column: pd.Series[Any]) -> bool:
+    return any(isinstance(value, int) and abs(value) >= TOO_LARGE for value in column)
 
 
 def as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:

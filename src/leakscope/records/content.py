@@ -31,6 +31,43 @@ def column_numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
     return (hashed >> np.uint64(12)).astype(np.float64)
 
 
+def is_quantity(column: pd.Series[Any]) -> bool:
+    """Whether these are numbers, truth values or dates, and not categories or text.
+
+    Truth values with gaps, which pandas holds as objects, are three categories.
+    """
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return True
+    if isinstance(column.dtype, pd.CategoricalDtype) or not holds_numbers(column):
+        return False
+    return column.dtype != object or pd.api.types.infer_dtype(column, skipna=True) != "boolean"
+
+
+def plain_column(column: pd.Series[Any], quantity: bool | None = None) -> NDArray[Any]:
+    """A column in one of two types, (n,): floats with NaN for gaps, or text without gaps.
+
+    Truth values are 0 and 1; dates are days since 1970. quantity: which type, where that is known
+    from other records; a text is a gap among numbers.
+    """
+    if quantity or (quantity is None and is_quantity(column)):
+        if pd.api.types.is_datetime64_any_dtype(column):
+            return days_since_1970(column)
+        if not holds_numbers(column):
+            column = pd.to_numeric(column.astype(object), errors="coerce")
+        return as_floats(column)
+    return column.astype(object).where(column.notna(), "missing").astype(str).to_numpy(dtype=object)
+
+
+def days_since_1970(dates: pd.Series[Any]) -> NDArray[np.float64]:
+    """Dates of any year as days since 1970, (n,); NaN for a gap.
+
+    They are counted in the unit that they have: nanoseconds would end in 2262.
+    """
+    times = pd.to_datetime(dates, utc=True).dt.tz_convert(None).to_numpy()
+    days = times.astype(np.int64) / np.array("1970-01-02", times.dtype).astype(np.int64)
+    return np.where(np.isnat(times), np.nan, days)
+
+
 def row_keys(features: NDArray[Any], label: NDArray[np.float64]) -> Keys:
     """A hash of each row of features (n, …) and its label (n,) as floats, (n,)."""
     digests = bytearray()

@@ -32,6 +32,8 @@ CHECKS = {
     "error of the target": "Does the model do better on the records it was trained on?",
 }
 
+SAVED = "saved predictions"  # the name of a target that nobody can train again
+
 STATES = {True: "passed", False: "failed", None: "not run"}
 
 
@@ -179,6 +181,11 @@ def _explanations(report: Json) -> list[str]:
 def _stronger(report: Json) -> list[str]:
     if any(one["models"] > 1 for one in report["outcomes"]):
         return []
+    if report["target"]["model"] == SAVED:
+        return [
+            "For a sensitive model, audit the model itself: adversaries who train models of their "
+            "own to compare with are stronger, and saved predictions cannot be attacked that way."
+        ]
     return [
         "For a sensitive model, go further: adversaries who train models of their own to compare "
         "with are stronger than those tried here; audit again with shadow models (--shadows 64)."

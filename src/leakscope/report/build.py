@@ -17,7 +17,7 @@ import numpy as np
 
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
-from leakscope.report.json_text import strict_json
+from leakscope.report.json_text import read_json
 from leakscope.report.records import RecordTable
 from leakscope.report.redaction import FEWEST, redact, refuse_telling_files
 from leakscope.report.words import badge, framed, headline_outcome, number, span
@@ -151,7 +151,7 @@ class Report:
         if path.is_dir():
             path = path / "report.json"
         try:
-            data = strict_json(path.read_text("utf-8"))
+            data = read_json(path)
         except OSError as error:
             raise InputError(
                 f"The report {str(path)!r} cannot be read ({error.strerror}); "

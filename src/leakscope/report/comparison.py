@@ -13,7 +13,7 @@ from typing import Any
 
 from leakscope.errors import InputError
 from leakscope.report.folders import write_together
-from leakscope.report.json_text import strict_json
+from leakscope.report.json_text import read_json
 from leakscope.report.records import cell
 from leakscope.report.words import framed, number, span
 
@@ -98,7 +98,7 @@ class Comparison:
         if path.is_dir():
             path = path / "compare.json"
         try:
-            data = strict_json(path.read_text("utf-8"))
+            data = read_json(path)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(
                 f"The comparison {str(path)!r} cannot be read ({error}); give a compare.json or "

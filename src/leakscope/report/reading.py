@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from leakscope.report.records import RecordTable, cell
 FILE = "records.csv"
 NEEDED = ("row", "side", "label", "vulnerable")
 NUMBERS = ("leakage_nats",)
+LONGEST_LINE = 2**24  # characters
 LONGEST = 200  # characters of what Python says, which may quote the file
 
 
@@ -43,8 +44,13 @@ def read_records(folder: Path, attacks: Iterable[str]) -> RecordTable:
     """
     path = folder / FILE
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(
+                f"The file {str(path)!r} cannot be read (it is a folder, a pipe or a device); "
+                "audit again"
+            )
         with path.open(encoding="utf-8", newline="") as file:
-            return _table(csv.reader(file, strict=True), {*attacks}, path)
+            return _table(csv.reader(_lines(file), strict=True), {*attacks}, path)
     except FileNotFoundError:
         raise InputError(
             f"The folder {str(folder)!r} has no {FILE}, which tells of single records: the run was "
@@ -57,6 +63,14 @@ def read_records(folder: Path, attacks: Iterable[str]) -> RecordTable:
             f"The file {str(path)!r} is not a table of comma-separated values ({error}); audit "
             "again"
         ) from error
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """The lines of a file; one without an end is refused before it fills the memory."""
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise csv.Error(f"a line has more than {LONGEST_LINE:,} characters")
+        yield line
 
 
 def _table(lines: Iterator[list[str]], attacks: set[str], path: Path) -> RecordTable:
