@@ -55,12 +55,16 @@ class SklearnRecipe(Recipe):
     ) -> list[Model]:
         """One model per row of roles (m, n), each a clone trained on the records of role 1."""
         return [
-            self.fit(records.take(np.flatnonzero(row == 1)), seed)
+            self._fitted(records.take(np.flatnonzero(row == 1)), seed)
             for row, seed in zip(roles, seeds, strict=True)
         ]
 
     def fit(self, records: Records, seed: int) -> SklearnModel:
         """One model, trained on all of the records."""
+        return self._fitted(records.take(np.arange(len(records))), seed)
+
+    def _fitted(self, records: Records, seed: int) -> SklearnModel:
+        """One model of a copy of the records, which the estimator may change in place."""
         model = clone(self.estimator)
         if self.prepares:
             model = with_preprocessing(model, records.X)
