@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import ModelError
 from leakscope.models.answers import first_line
+from leakscope.models.feature_columns import copied
 from leakscope.models.sklearn import SklearnModel
 from leakscope.protocols import Model, Recipe
 from leakscope.recipes.preprocessing import with_preprocessing
@@ -55,16 +56,13 @@ class SklearnRecipe(Recipe):
     ) -> list[Model]:
         """One model per row of roles (m, n), each a clone trained on the records of role 1."""
         return [
-            self._fitted(records.take(np.flatnonzero(row == 1)), seed)
+            self.fit(records.take(np.flatnonzero(row == 1)), seed)
             for row, seed in zip(roles, seeds, strict=True)
         ]
 
     def fit(self, records: Records, seed: int) -> SklearnModel:
-        """One model, trained on all of the records."""
-        return self._fitted(records.take(np.arange(len(records))), seed)
-
-    def _fitted(self, records: Records, seed: int) -> SklearnModel:
-        """One model of a copy of the records, which the estimator may change in place."""
+        """One model, trained on all of the records, of which the estimator gets a copy."""
+        X, y = copied(records.X), records.y.copy()
         model = clone(self.estimator)
         if self.prepares:
             model = with_preprocessing(model, records.X)
@@ -72,7 +70,7 @@ class SklearnRecipe(Recipe):
             with warnings.catch_warnings(), _seeded_globally(seed):
                 # How many steps to take is part of the recipe: that they were all taken is no news.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model.set_params(**_repeatable(model, seed)).fit(records.X, records.y)
+                model.set_params(**_repeatable(model, seed)).fit(X, y)
         except (Exception, SystemExit) as error:
             raise ModelError(
                 f"The recipe {self.name!r} could not be trained on the {len(records)} "
