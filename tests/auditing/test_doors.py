@@ -327,7 +327,7 @@ REFUSALS: dict[str, tuple[Callable[[], Any], Any, dict[str, Any], str]] = {
         logistic,
         (np.column_stack([X, X]), Y),
         {},
-        "LogisticRegression could not answer for these records: X has 4 features, but",
+        "LogisticRegression was trained on 2 features and these records have 4 features; give",
     ),
     "another number of classes than the function has": (
         lambda: lambda X: np.full((len(X), 2), 0.5),
@@ -469,6 +469,18 @@ def test_a_function_takes_its_classes_from_the_labels(case: str) -> None:
     ):
         model = enter_model(picky, data, label, None if given is None else np.array(given), None)
         assert (None if model.classes is None else model.classes.tolist()) == expected
+
+
+def test_a_method_takes_the_classes_of_its_estimator_if_they_are_the_labels() -> None:
+    from_one = LogisticRegression().fit(X, Y + 1)
+    for y, expected in (
+        (Y + 1, [1, 2]),
+        (np.ones_like(Y), [1, 2]),  # members that lack a class
+        (np.where(Y, "yes", "no"), ["no", "yes"]),  # encoded for the training
+    ):
+        model = enter_model(from_one.predict_proba, (X, y), None, None, None)
+        assert model.classes is not None
+        assert model.classes.tolist() == expected
 
 
 def test_no_classes_are_taken_where_they_are_not_needed() -> None:

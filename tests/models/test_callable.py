@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import ModelError, OracleBudgetError, RecordsError
 from leakscope.models import as_model
@@ -67,6 +69,97 @@ def test_a_function_of_numbers() -> None:
     assert model.loss(X, np.array([1, 4, 6])).tolist() == [1, 0, 4]
     with pytest.raises(ModelError, match="the function has 2 outputs per record"):
         as_model(lambda X: X, task="regression").predict(X)
+
+
+FITTED = {
+    "numbers": DecisionTreeClassifier().fit(np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2]),
+    "texts": DecisionTreeClassifier().fit(np.arange(6.0)[:, None], [*"aabbcc"]),
+    "two": LogisticRegression().fit(np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]),
+    "no probabilities": LinearSVC().fit(np.arange(6.0)[:, None], [0, 0, 0, 1, 1, 1]),
+}
+SIX = np.arange(6.0)[:, None]
+PASS = r"returns {}, not probabilities; pass the model itself{}\. To audit what its labels reveal"
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_a_method_that_does_not_return_probabilities_is_named(name: str) -> None:
+    estimator = FITTED[name]
+    proper = "" if name == "no probabilities" else " or its method predict_proba"
+    called = f"{type(estimator).__name__}.predict "
+    with pytest.raises(ModelError, match=called + PASS.format("labels", proper)):
+        as_model(estimator.predict)
+    if name == "two":
+        for method, what in (
+            (estimator.decision_function, "scores"),
+            (estimator.predict_log_proba, "logarithms of probabilities"),
+        ):
+            with pytest.raises(ModelError, match=PASS.format(what, proper)):
+                as_model(method)
+    # Who says that the labels are numbers to predict gets them.
+    if name == "numbers":
+        assert as_model(estimator.predict, task="regression").predict(SIX).tolist()[-1] == 2
+
+
+LABELS: dict[str, Any] = {
+    "whole numbers": np.array([0, 1, 1, 0, 0, 1]),
+    "a column": np.array([0, 1, 1, 0, 0, 1])[:, None],
+    "a list": [0, 1, 1, 0, 0, 1],
+    "truth values": np.array([True, False, True, True, False, False]),
+    "texts": np.array([*"abccba"]),
+    "objects": np.array([*"abccba"], dtype=object),
+    "a series": pd.Series([*"abccba"]),
+    "categories": pd.Series([*"abccba"], dtype="category"),
+    "three numbers": np.array([0, 1, 2, 2, 1, 0]),
+    "three numbers with a point": np.array([0.0, 1.0, 2.0, 2.0, 1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_a_function_that_returns_labels_is_refused(form: str) -> None:
+    message = r"the function returned labels such as .*, not probabilities; return one probability"
+    for ask in ("predict", "predict_proba"):
+        with pytest.raises(ModelError, match=message):
+            getattr(as_model(lambda X: LABELS[form]), ask)(SIX)
+    partly = as_model(partial(FITTED["texts"].predict))
+    with pytest.raises(ModelError, match="returned labels such as 'a'"):
+        partly.predict(SIX)
+
+
+def test_labels_as_probabilities_of_one_pass() -> None:
+    """What the message advises, and what a tree grown to the end answers."""
+    one_hot = np.eye(2)[[0, 1, 1, 0, 0, 1]]
+    for answer in (one_hot, one_hot.astype(int), one_hot[:, 1], one_hot[:, 1:]):
+        model = as_model(lambda X, answer=answer: answer)
+        assert model.predict(SIX).tolist() == [0, 1, 1, 0, 0, 1]
+
+
+def test_scores_are_refused() -> None:
+    scores = FITTED["two"].decision_function
+    for function in (partial(scores), lambda X: scores(X)[:, None]):
+        with pytest.raises(ModelError, match=r"a softmax to logits \(a sigmoid to one score\)"):
+            as_model(function).predict(SIX)
+
+
+def test_the_method_of_a_regression_is_a_regression() -> None:
+    line = LinearRegression().fit(SIX, SIX[:, 0] * 2)
+    model = as_model(line.predict, classes=np.array([1.0, 2.0]))
+    assert (model.name, model.task) == ("LinearRegression.predict", "regression")
+    np.testing.assert_allclose(model.predict(SIX), SIX[:, 0] * 2, atol=1e-12)
+
+
+def test_a_table_of_probabilities_is_read_by_the_names_of_its_columns() -> None:
+    texts = np.array(["no", "yes"])
+    table = pd.DataFrame({"no": [0.9, 0.2, 0.4], "yes": [0.1, 0.8, 0.6]})
+    for answer in (table, table[["yes", "no"]], table.set_axis(range(2), axis=1)):
+        model = as_model(lambda X, answer=answer: answer, classes=texts)
+        np.testing.assert_array_equal(model.predict_proba(X), table.to_numpy())
+    numbers = table.set_axis([0, 1], axis=1)[[1, 0]]
+    for classes in (None, np.array([0, 1])):
+        model = as_model(lambda X: numbers, classes=classes)
+        np.testing.assert_array_equal(model.predict_proba(X), table.to_numpy())
+    other = table.set_axis(["P(no)", "P(yes)"], axis=1)  # other names: their order counts
+    model = as_model(lambda X: other, classes=texts)
+    np.testing.assert_array_equal(model.predict_proba(X), table.to_numpy())
 
 
 def test_what_a_function_refuses_in_our_own_words_is_passed_on() -> None:

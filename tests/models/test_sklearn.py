@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
@@ -34,7 +34,8 @@ from xgboost import XGBClassifier, XGBRegressor
 
 from leakscope.errors import ModelError
 from leakscope.models import as_model
-from leakscope.models.sklearn import SklearnModel, matching_columns
+from leakscope.models.feature_columns import matching_columns
+from leakscope.models.sklearn import SklearnModel
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(120, 3))
@@ -280,6 +281,29 @@ SEVERAL: dict[str, Callable[[], Any]] = {
 def test_several_outputs_are_refused(name: str) -> None:
     with pytest.raises(ModelError, match="has 2 outputs per record; audit one output at a time"):
         as_model(SEVERAL[name]()).predict(X)
+
+
+class Shaped(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Answers in another shape than scikit-learn: labels in a column, probabilities in a table."""
+
+    def fit(self, X: Any, y: Any) -> Shaped:
+        self.inner_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.inner_.predict(X)[:, None]
+
+    def predict_proba(self, X: Any) -> Any:
+        names = [str(label) for label in self.classes_]
+        return pd.DataFrame(self.inner_.predict_proba(X), columns=names)[names[::-1]]
+
+
+def test_labels_in_a_column_and_probabilities_in_a_table() -> None:
+    estimator = Shaped().fit(X, Y)
+    model = as_model(estimator)
+    np.testing.assert_array_equal(model.predict(X), estimator.inner_.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), estimator.inner_.predict_proba(X))
 
 
 def test_one_output_in_a_column_is_one_output() -> None:

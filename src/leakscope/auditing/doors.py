@@ -15,7 +15,7 @@ from leakscope.errors import InputError, ModelError, RecordsError
 from leakscope.models import as_model, class_numbers
 from leakscope.models.boosters import BoosterModel
 from leakscope.models.callable import CallableModel
-from leakscope.models.sklearn import matching_columns
+from leakscope.models.feature_columns import has_columns, matching_columns
 from leakscope.protocols import Bools, Labels, Model, Task
 from leakscope.records import Records
 from leakscope.records.checks import checked_column, holds_numbers, listed, shown
@@ -32,7 +32,11 @@ def enter_model(
     unlabelled = CallableModel.accepts(thing) or BoosterModel.accepts(thing)
     if classes is None and task != "regression" and unlabelled:
         y = _labels_of(data, label)
-        classes = None if y is None or _count_from_zero(y) else np.unique(y)
+        own = getattr(getattr(thing, "__self__", None), "classes_", None)
+        if own is not None and y is not None and {*y.tolist()} <= {*np.asarray(own).tolist()}:
+            classes = own  # a method of an estimator that was trained on these labels
+        else:
+            classes = None if y is None or _count_from_zero(y) else np.unique(y)
     return as_model(thing, classes=classes, task=task)
 
 
@@ -58,6 +62,30 @@ def _is_pair(data: Any) -> bool:
     return isinstance(data, tuple | list) and len(data) == 2
 
 
+def feature_names(model: Model, data: Any) -> list[str] | None:
+    """The names a model has for its columns; None where it has none.
+
+    Default names, such as the Column_0 of LightGBM, count only where the table has them all.
+    """
+    names: list[str] | None = getattr(model, "feature_names", None)
+    default = getattr(model, "default_names", None)
+    table = data.X if isinstance(data, Records) else data[0] if _is_pair(data) else data
+    by_default = isinstance(table, pd.DataFrame) and has_columns(table, default)
+    return default if by_default else names
+
+
+def column_notes(model: Model, side: Records, names: Sequence[str] | None) -> list[str]:
+    """What the report says of a table whose columns have no names in the model."""
+    if names is not None or not isinstance(side.X, pd.DataFrame):
+        return []
+    if not getattr(model, "reads_by_position", False):
+        return []
+    return [
+        "The model has no column names, so its columns are those of the table in this order: "
+        f"{listed(side.X.columns)}. Check that this is the order of its training."
+    ]
+
+
 def enter_records(
     data: Any,
     side: str,
@@ -74,7 +102,7 @@ def enter_records(
     if isinstance(groups, str):
         raise InputError(f"The groups are {groups!r}; give a list of names, such as [{groups!r}]")
     if isinstance(data, Records):
-        return _with_groups(data, side, groups, unit)
+        return _with_groups(_with_features(data, features), side, groups, unit)
     if isinstance(data, pd.DataFrame):
         if label is None:
             raise InputError(
@@ -116,6 +144,13 @@ def _from_frame(
     return Records.from_frame(
         frame, label, groups=groups or (), unit=unit, features=columns, name=side
     )
+
+
+def _with_features(records: Records, features: Sequence[str] | None) -> Records:
+    """The records with the columns of a model in the order of its training, if they have them."""
+    if not isinstance(records.X, pd.DataFrame) or not has_columns(records.X, features):
+        return records  # a model that needs other columns says so
+    return replace(records, X=records.X[matching_columns(features or (), records.X)])
 
 
 def _with_groups(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.auditing.asking import Asking
-from leakscope.auditing.doors import check_side, enter_model, enter_records
+from leakscope.auditing.doors import (
+    check_side,
+    column_notes,
+    enter_model,
+    enter_records,
+    feature_names,
+)
 from leakscope.auditing.run import run_audit
 from leakscope.auditing.settings import Settings, typed
 from leakscope.auditing.shadows import Shadowing, shadow_recipe
@@ -84,7 +91,7 @@ def audit(
     if out is not None:
         check_folder(out)
     wrapped = enter_model(model, members, label, classes, task)
-    features = getattr(wrapped, "feature_names", None)
+    features = feature_names(wrapped, members)
     sides = [
         enter_records(data, side, label=label, groups=groups, unit=unit, features=features)
         for data, side in ((members, "members"), (nonmembers, "nonmembers"))
@@ -113,6 +120,9 @@ def audit(
         shadowing=shadowing,
         asking=asking,
     )
+    if notes := column_notes(wrapped, sides[0], features):
+        target = {**report.data["target"], "preparation": notes}
+        report = replace(report, data={**report.data, "target": target})
     if out is not None:
         report.save(out)
     return report

@@ -19,8 +19,9 @@ from leakscope.errors import InputError, ModelError, NotApplicableError
 from leakscope.exact.influence import LeaveOneOut
 from leakscope.exact.reading import leave_one_out_of
 from leakscope.models.answers import first_line
+from leakscope.models.feature_columns import copied
 from leakscope.models.parameters import parameters_of
-from leakscope.models.sklearn import SklearnModel, locked
+from leakscope.models.sklearn import SklearnModel
 from leakscope.options import one_of, whole_number
 from leakscope.protocols import (
     BOTH,
@@ -264,7 +265,7 @@ def explained(model: Model, members: Records, progress: Progress = silent) -> Ex
     *before, estimator = _in_a_row(model.estimator)
 
     def prepare(X: Any) -> Floats:
-        prepared = locked(model.as_fitted(X))  # a step may work in place
+        prepared = model.as_fitted(copied(X))  # a step may work in place
         try:
             for step in before:
                 prepared = step.transform(prepared)

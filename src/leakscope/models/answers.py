@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import ModelError, RecordsError
@@ -51,9 +52,26 @@ def checked_probabilities(answer: Any, n: int, name: str, classes: int | None = 
         raise ModelError(
             f"{name} answered {row_text(given[bad[0]])} for record {bad[0]} of the {n} asked about "
             "(counting from 0), which are not probabilities summing to 1; apply a softmax to "
-            "logits, divide percentages by 100, or pass task='regression' for numbers"
+            "logits (a sigmoid to one score), divide percentages by 100, or pass task='regression' "
+            "for numbers"
         )
     return np.clip(probabilities, 0.0, 1.0)
+
+
+def in_order_of(classes: Labels | None, answer: Any) -> Any:
+    """Probabilities with their columns in the order of the classes, where a table names them.
+
+    Without classes, column j stands for the label j.
+    """
+    if not isinstance(answer, pd.DataFrame):
+        return answer
+    columns: Any = answer.columns
+    if isinstance(columns, pd.RangeIndex):
+        return answer
+    labels = range(answer.shape[1]) if classes is None else np.asarray(classes).tolist()
+    named = {str(column): column for column in columns}
+    wanted = [str(label) for label in labels]
+    return answer[[named[label] for label in wanted]] if set(wanted) == set(named) else answer
 
 
 def improbable(values: Floats) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
-from leakscope.errors import InputError, ModelError
+from leakscope.errors import InputError, LeakscopeError, ModelError
 from leakscope.models.answers import (
     checked_numbers,
     checked_probabilities,
@@ -26,7 +26,7 @@ from leakscope.models.answers import (
     squared_error,
 )
 from leakscope.models.categories import Categories, categories_of
-from leakscope.models.sklearn import matching_columns
+from leakscope.models.feature_columns import check_width, has_columns, selected
 from leakscope.models.sound_lightgbm import refuse_unsound_lightgbm
 from leakscope.models.sound_trees import Unsound
 from leakscope.models.sound_xgboost import refuse_unsound_xgboost
@@ -44,12 +44,14 @@ _PLACE = re.compile(r"^\[[\d:]+\] \S+: ")
 class Library(Protocol):
     """What the two libraries differ in: all that is asked of a booster.
 
-    number_of_classes: 0 for a regression.
+    number_of_classes: 0 for a regression. width: how many columns it was trained on.
     """
 
     name: str
     number_of_classes: int
     feature_names: list[str] | None
+    default_names: list[str] | None
+    width: int
 
     def column(self, name: str, column: pd.Series[Any]) -> Any:
         """A column of a table, (n,), as it was in training: categories as such, or numbers."""
@@ -67,7 +69,8 @@ class BoosterModel:
     def __init__(self, library: Library, classes: Labels | None = None) -> None:
         self.library = library
         self.name = library.name
-        self.feature_names = library.feature_names
+        self.feature_names, self.default_names = library.feature_names, library.default_names
+        self.reads_by_position = library.feature_names is None
         k = library.number_of_classes
         self.task: Task = "classification" if k else "regression"
         self.classes: Labels | None = None
@@ -121,6 +124,8 @@ class BoosterModel:
     def _ask(self, X: Any) -> Floats:
         try:
             return self.library.answer(self._as_trained(X))
+        except LeakscopeError:
+            raise
         except Exception as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {_plainly(error)}"
@@ -129,18 +134,23 @@ class BoosterModel:
     def _as_trained(self, X: Any) -> Any:
         """Columns in the order of training; texts of a column of categories as such."""
         if not isinstance(X, pd.DataFrame):
+            check_width(X, self.library.width, self.name)
             return X if self.feature_names is None else pd.DataFrame(X, columns=self.feature_names)
         if self.feature_names is None:
+            if has_columns(X, self.default_names):
+                X = selected(X, self.default_names or [], self.name)
+            check_width(X, self.library.width, self.name)
             return X.to_numpy(dtype=np.float64, na_value=np.nan)
-        columns = matching_columns(self.feature_names, X)
-        pairs = zip(self.feature_names, columns, strict=True)
-        return pd.DataFrame({name: self.library.column(name, X[column]) for name, column in pairs})
+        table = selected(X, self.feature_names, self.name)
+        names = self.feature_names
+        return pd.DataFrame({name: self.library.column(name, table[name]) for name in names})
 
 
 class _XGBoost:
     """A Booster of XGBoost, asked in one thread."""
 
     name = "XGBoost"
+    default_names: list[str] | None = None
 
     def __init__(self, booster: Any) -> None:
         self.booster = booster
@@ -155,6 +165,7 @@ class _XGBoost:
                 "'multi:softprob' or 'reg:squarederror'"
             )
         self.feature_names = None if booster.feature_names is None else [*booster.feature_names]
+        self.width = int(booster.num_features())
         types = booster.feature_types or []
         known = categories_of(booster) if "c" in types else {}
         names = enumerate(self.feature_names or [])
@@ -202,8 +213,10 @@ class _LightGBM:
                 "'regression'"
             )
         names = booster.feature_name()
+        self.width = len(names)
         unnamed = names == [f"Column_{place}" for place in range(len(names))]
         self.feature_names = None if unnamed else [*names]
+        self.default_names = [*names] if unnamed else None
         infos = re.search(r"^feature_infos=(.*)$", header, re.MULTILINE)
         kinds = [] if infos is None else infos[1].split()
         # Numbers are told by a range in brackets, categories by a list, an unused column by none.

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from leakscope.errors import NotApplicableError
+from leakscope.models.feature_columns import copied
 from leakscope.protocols import Floats
 
 _PROBES = 32
@@ -111,7 +112,7 @@ class LinearMap:
             )
         if not hasattr(estimator, "predict_proba"):
             return self
-        given = estimator.predict_proba(asked)
+        given = estimator.predict_proba(copied(asked))
         follows = (
             np.hstack([expit(-logits), expit(logits)])
             if logits.shape[1] == 1
@@ -126,7 +127,7 @@ def _answers(estimator: Any, X: Any, logits: Floats) -> bool:
     One logit for each pair of classes, which a vote is taken of, is not the logit of a class.
     """
     decide = getattr(estimator, "decision_function", None)
-    given = np.ravel((decide or estimator.predict)(X))
+    given = np.ravel((decide or estimator.predict)(copied(X)))  # a step may work in place
     if given.size != logits.size or not np.allclose(given, logits.ravel(), rtol=1e-6, atol=1e-8):
         return False
     classes = getattr(estimator, "classes_", None)
@@ -135,7 +136,7 @@ def _answers(estimator: Any, X: Any, logits: Floats) -> bool:
     single = logits.shape[1] == 1
     best = (logits[:, 0] > 0).astype(np.intp) if single else logits.argmax(axis=1)
     fits = logits.shape[1] == (1 if len(classes) == 2 else len(classes))
-    return fits and bool((np.asarray(estimator.predict(X)) == classes[best]).all())
+    return fits and bool((np.asarray(estimator.predict(copied(X))) == classes[best]).all())
 
 
 def _affine(step: Any) -> tuple[Floats, Floats]:

@@ -6,9 +6,11 @@ from typing import Any, cast
 
 from leakscope.errors import ModelError
 from leakscope.models.answers import class_numbers, squared_error
+from leakscope.models.feature_columns import copied
 from leakscope.models.parameters import parameters_of
 from leakscope.probabilities import log_loss
 from leakscope.protocols import ExplainedModel, Explainer, Floats, Labels, Model
+from leakscope.records.checks import read_only
 
 
 class Remembering:
@@ -32,13 +34,13 @@ class Remembering:
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
         if self._labels is None or self._labels[0] is not X:
-            self._labels = (X, _locked(self.wrapped.predict(X)))
+            self._labels = (X, read_only(self.wrapped.predict(self._shielded(X))))
         return self._labels[1]
 
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, k)."""
         if self._probabilities is None or self._probabilities[0] is not X:
-            self._probabilities = (X, _locked(self.wrapped.predict_proba(X)))
+            self._probabilities = (X, read_only(self.wrapped.predict_proba(self._shielded(X))))
         return self._probabilities[1]
 
     def loss(self, X: Any, y: Labels) -> Floats:
@@ -60,14 +62,13 @@ class Remembering:
         """Records (n, …) as that explainer is asked about them, (n, d)."""
         return self._explained.prepared(X)
 
+    def _shielded(self, X: Any) -> Any:
+        """A copy for a model of the user's own class, which may work in place; ours never do."""
+        own = type(self.wrapped).__module__.partition(".")[0] == "leakscope"
+        return X if own else copied(X)
+
     @property
     def _explained(self) -> ExplainedModel:
         if "records" not in self.abilities:
             raise ModelError(f"{self.name} comes without the records that explain it")
         return cast(ExplainedModel, self.wrapped)
-
-
-def _locked(answer: Labels) -> Labels:
-    view = answer.view()
-    view.flags.writeable = False
-    return view

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,26 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from leakscope.errors import ModelError
+from leakscope.errors import LeakscopeError, ModelError
 from leakscope.models.answers import (
     checked_labels,
     checked_numbers,
     checked_probabilities,
     class_numbers,
     first_line,
+    in_order_of,
     squared_error,
+)
+from leakscope.models.feature_columns import (
+    check_width,
+    column_names,
+    copied,
+    default_names,
+    has_columns,
+    library_of,
+    may_lack_columns,
+    selected,
+    trained_on_array,
 )
 from leakscope.models.linear import is_linear
 from leakscope.models.parameters import has_parameters, parameters, with_parameters
@@ -88,8 +99,17 @@ class SklearnModel:
     @property
     def feature_names(self) -> list[str] | None:
         """The columns it was fitted on, where it knows their names."""
-        names = getattr(self.estimator, "feature_names_in_", None)
-        return None if names is None else [str(name) for name in names]
+        return column_names(self.estimator)
+
+    @property
+    def default_names(self) -> list[str] | None:
+        """The names its library gave the columns of an array, such as Column_0."""
+        return default_names(self.estimator)
+
+    @property
+    def reads_by_position(self) -> bool:
+        """Whether it takes the columns of a table by their position."""
+        return trained_on_array(self.estimator)
 
     def predict(self, X: Any) -> Labels:
         """The label of each record, (n,)."""
@@ -99,7 +119,8 @@ class SklearnModel:
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, (n, k)."""
         k = None if self.classes is None else len(self.classes)
-        return checked_probabilities(self._ask("predict_proba", X), len(X), self.name, k)
+        answer = in_order_of(self.classes, self._ask("predict_proba", X))
+        return checked_probabilities(answer, len(X), self.name, k)
 
     def loss(self, X: Any, y: Labels) -> Floats:
         """The loss of each record, (n,)."""
@@ -117,10 +138,12 @@ class SklearnModel:
 
     def _ask(self, method: str, X: Any) -> Any:
         try:
-            given, net = self.as_fitted(X), _skorch_net(self.estimator)
+            given, net = self.as_fitted(copied(X)), _skorch_net(self.estimator)
             return getattr(self.estimator, method)(
-                locked(given) if net is None else _as_trained(given, net)
+                given if net is None else _as_trained(given, net)
             )
+        except LeakscopeError:
+            raise
         except (Exception, SystemExit) as error:
             raise ModelError(
                 f"{self.name} could not answer for these records: {first_line(error)}"
@@ -128,36 +151,20 @@ class SklearnModel:
 
     def as_fitted(self, X: Any) -> Any:
         """Features with names or without, as in training: scikit-learn warns about a change."""
-        names = self.feature_names
-        if isinstance(X, pd.DataFrame):
-            if names is None:
-                # A first step that keeps no count of features may still read columns by name.
-                counts = hasattr(self.estimator, "n_features_in_")
-                alone = getattr(self.estimator, "best_estimator_", self.estimator)
-                return _without_names(X) if counts or _is_skorch(alone) else X
-            columns = matching_columns(names, X)
-            if all(column in X.columns for column in columns):
-                return X[columns].set_axis(names, axis=1)
-            return X
-        if names is not None and np.ndim(X) == 2 and np.shape(X)[1] == len(names):
-            return pd.DataFrame(X, columns=names)
-        return X
-
-
-def locked(X: Any) -> Any:
-    """The same features, which cannot be written to: some estimators would work in place.
-
-    scikit-learn copies what it cannot write to; pandas locks its tables itself.
-    """
-    if not isinstance(X, np.ndarray):
-        return X
-    view = X.view()
-    view.flags.writeable = False
-    return view
-
-
-def _is_skorch(estimator: Any) -> bool:
-    return any(parent.__module__.startswith("skorch.") for parent in type(estimator).__mro__)
+        names, width = self.feature_names, getattr(self.estimator, "n_features_in_", None)
+        if not isinstance(X, pd.DataFrame):
+            check_width(X, width, self.name)
+            return X if names is None or np.ndim(X) != 2 else pd.DataFrame(X, columns=names)
+        if names is not None:
+            if may_lack_columns(self.estimator) and not has_columns(X, names):
+                return X  # it checks by itself that it has the columns that it needs
+            return selected(X, names, self.name)
+        if has_columns(X, self.default_names):
+            X = selected(X, self.default_names or [], self.name)
+        elif not self.reads_by_position:
+            return X  # a step, or another library, may read columns by name
+        check_width(X, width, self.name)
+        return _without_names(X)
 
 
 def _skorch_net(estimator: Any) -> Any:
@@ -167,7 +174,7 @@ def _skorch_net(estimator: Any) -> Any:
     inner = getattr(estimator, "best_estimator_", None)
     if inner is not None:
         return _skorch_net(inner)
-    return estimator if _is_skorch(estimator) else None
+    return estimator if library_of(estimator) == "skorch" else None
 
 
 def _as_trained(X: Any, net: Any) -> Any:
@@ -182,16 +189,6 @@ def _as_trained(X: Any, net: Any) -> Any:
         return X.astype(dict.fromkeys(fractions, dtype))
     array = np.array(X)
     return array.astype(dtype, copy=False) if array.dtype.kind == "f" else array
-
-
-def matching_columns(names: Sequence[str], frame: pd.DataFrame) -> list[Any]:
-    """The column of the frame that each name stands for; the name itself where there is none.
-
-    Numbers as columns are named by their digits, and LightGBM writes "_" for a space.
-    """
-    exact = {str(column): column for column in frame.columns}
-    spaced = {name.replace(" ", "_"): column for name, column in exact.items()}
-    return [exact.get(name, spaced.get(name, name)) for name in names]
 
 
 def _without_names(frame: pd.DataFrame) -> np.ndarray[Any, Any]:

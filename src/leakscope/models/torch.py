@@ -53,6 +53,8 @@ class TorchModel:
     module's last operation. batch_size: how many records it is asked about at once.
     """
 
+    reads_by_position = True
+
     def __init__(
         self,
         module: nn.Module,

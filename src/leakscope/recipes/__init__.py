@@ -93,7 +93,7 @@ def train(recipe: Recipe, records: Records, seed: int) -> Model:
     """One model, trained on all of the records."""
     _LOG.info("training %s on %d records", recipe.name, len(records))
     everybody = np.ones((1, len(records)), dtype=np.int8)
-    return recipe.fit_many(records, everybody, [seed])[0]
+    return recipe.fit_many(records.protected(), everybody, [seed])[0]
 
 
 def _complete(recipe: Any, called: str) -> Recipe:

@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.errors import ModelError
 from leakscope.models.answers import first_line
+from leakscope.models.feature_columns import copied
 from leakscope.models.sklearn import SklearnModel
 from leakscope.protocols import Model, Recipe
 from leakscope.recipes.preprocessing import with_preprocessing
@@ -60,7 +61,8 @@ class SklearnRecipe(Recipe):
         ]
 
     def fit(self, records: Records, seed: int) -> SklearnModel:
-        """One model, trained on all of the records."""
+        """One model, trained on all of the records, of which the estimator gets a copy."""
+        X, y = copied(records.X), records.y.copy()
         model = clone(self.estimator)
         if self.prepares:
             model = with_preprocessing(model, records.X)
@@ -68,7 +70,7 @@ class SklearnRecipe(Recipe):
             with warnings.catch_warnings(), _seeded_globally(seed):
                 # How many steps to take is part of the recipe: that they were all taken is no news.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                model.set_params(**_repeatable(model, seed)).fit(records.X, records.y)
+                model.set_params(**_repeatable(model, seed)).fit(X, y)
         except (Exception, SystemExit) as error:
             raise ModelError(
                 f"The recipe {self.name!r} could not be trained on the {len(records)} "

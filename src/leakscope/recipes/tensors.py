@@ -57,7 +57,8 @@ def table_of(
     """
     import torch
 
-    X = torch.from_numpy(np.ascontiguousarray(_numbers(records), dtype=dtype))
+    # A copy: a network may work in place, and the features belong to the records.
+    X = torch.from_numpy(np.array(_numbers(records), dtype=dtype, order="C"))
     fractional = records.y.dtype.kind == "f"
     loss = loss or ("squared_error" if fractional else "cross_entropy")
     if isinstance(loss, str):

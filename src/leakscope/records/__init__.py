@@ -23,6 +23,7 @@ from leakscope.records.checks import (
     checked_features,
     checked_groups,
     listed,
+    read_only,
     refuse_repeated_columns,
 )
 from leakscope.records.content import (
@@ -145,6 +146,11 @@ class Records:
         if "_keys" in vars(self):  # hashing is the only costly part: hand on what is known
             vars(taken)["_keys"] = self._keys[index]
         return taken
+
+    def protected(self) -> Records:
+        """The same records for code that may work in place: read-only arrays, or a copied table."""
+        X = self.X.copy() if isinstance(self.X, pd.DataFrame) else read_only(self.X)
+        return self._unchecked(X, read_only(self.y), self.groups, self.unit, self.name)
 
     def in_the_columns_of(self, other: Records) -> Records:
         """The same records with their columns in the order of another's, if both are tables."""

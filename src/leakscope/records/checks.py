@@ -239,6 +239,13 @@ def _refuse_infinite(values: NDArray[Any], columns: Iterable[Hashable], name: st
         )
 
 
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view of an array that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def shown(value: Any) -> str:
     """A value as it is read in a sentence: text in quotes, numbers without their type."""
     return _short(repr(value.item() if isinstance(value, np.generic) else value))

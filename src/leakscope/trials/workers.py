@@ -24,6 +24,8 @@ from leakscope.trials.store import MODEL, Digests, Store
 
 # A model that took so many seconds to train is written before it is observed, not after.
 LONG = 10.0
+# What numpy says of code that would change the records in place.
+_IN_PLACE = "read-only"
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,12 @@ def _trained(job: Job, chunk: Chunk, records: Records) -> list[Model]:
     first, last = chunk.numbers[0], chunk.numbers[-1]
     which = f"Model {first}" if first == last else f"One of the models {first} to {last}"
     try:
-        models = job.recipe.fit_many(records, chunk.roles, chunk.seeds)
+        models = job.recipe.fit_many(records.protected(), chunk.roles, chunk.seeds)
     except Exception as error:
+        hint = "; let the recipe work on a copy of the records" if _IN_PLACE in str(error) else ""
         raise ModelError(
             f"{which} of {job.models} (counting from 0, seed {chunk.seeds[0]}) could not be "
-            f"trained: {_said(error)}"
+            f"trained: {_said(error)}{hint}"
         ) from error
     if len(models) != len(chunk.keys):
         raise ModelError(
