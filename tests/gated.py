@@ -10,6 +10,7 @@ from leakscope.gate.consistency import NEEDED_CONTROLS
 from leakscope.gate.reading import Attacked, Audited
 from leakscope.metrics.intervals import Interval
 from leakscope.metrics.rates import Rates
+from leakscope.metrics.tail_test import TAIL_FPRS, TailTest
 from leakscope.metrics.tails import Rate
 from leakscope.report import Report
 
@@ -49,6 +50,7 @@ def attacked(
         models=models,
         p_value=p,
         adjusted_p=p if adjusted_p is None else adjusted_p,
+        tails=tuple(TailTest(at, 0, 1, 0, 1, 1.0, 1.0) for at in TAIL_FPRS),
         threshold=0.0,
     )
 
@@ -142,7 +144,7 @@ def _outcome(one: Attacked) -> dict[str, Any]:
         "threshold": {"value": one.threshold, "source": "fixed by the attack"},
         "tpr_at_fpr": [rate.to_dict() for rate in one.tpr_at_fpr],
         "rates": one.rates.to_dict(), "ppv": {"prior": 0.5, **one.rates.ppv().to_dict()},
-        "tails": [],
+        "tails": [test.to_dict() for test in one.tails],
         "epsilon_lower": None, "epsilon_note": "", "models": one.models,
         "p_value": one.p_value, "adjusted_p": one.adjusted_p,
         "curve": {

@@ -333,3 +333,10 @@ def test_no_leak_found_does_not_claim_more_than_its_intervals():
     verdict = decide(adjust([outcome("a", 2500, 2500, 5000)]), FINE, LIMITS)
     assert "95% interval" in verdict.headline
     assert "can have" not in verdict.headline
+
+
+def test_persons_are_counted_beside_records():
+    few = adjust([outcome("a", 52, 50, 100)])
+    verdict = decide(few, FINE, LIMITS, persons_per_record=0.25)
+    n = verdict.records_to_decide
+    assert f"about {n:,} records of {-(-n // 4):,} persons on each side" in verdict.headline

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
@@ -15,6 +16,7 @@ from leakscope.controls import Control
 from leakscope.controls.blind import ONE_POPULATION
 from leakscope.errors import InputError, UnknownNameError
 from leakscope.gate import Check, check
+from leakscope.gate.deciding import Decision
 from leakscope.gate.facade import UNTESTED
 from leakscope.gate.reading import PREDICTIONS
 
@@ -235,3 +237,28 @@ def test_a_verdict_that_rests_on_no_attack_is_not_overruled() -> None:
 
 def test_predictions_are_those_of_the_audit() -> None:
     assert PREDICTIONS == BESIDE
+
+
+def test_averages_do_not_vouch_for_a_few_members():
+    """40 of 4,000 members are memorized: the advantage is .01, and the gate does not hold."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    X = rng.normal(size=(2 * n, 5))
+    y = (X[:, 0] + rng.normal(size=2 * n) > 0).astype(int)
+    honest = LogisticRegression().fit(X[:n], y[:n]).predict_proba(X)
+    leaky = honest.copy()
+    leaky[:40] = np.eye(2)[y[:40]]
+    quiet, few = (
+        leakscope.audit_predictions(P[:n], y[:n], P[n:], y[n:], attacks=["loss", "confidence"])
+        for P in (honest, leaky)
+    )
+    # Saved predictions of two models have no record in common.
+    quiet_baseline = {"baseline": quiet, "allow_other_records": True}
+    for limits in ({}, {"max_advantage": 0.1}, {"max_auc": 0.6}, quiet_baseline):
+        decided = check(few, **limits)
+        assert decided.decision is Decision.undecided, limits
+        assert check(quiet, **limits).decision is Decision.holds, limits
+    assert "singles out a few members" in check(few, max_advantage=0.1).limits[0].reason
+    # A limit on the TPR states how many may be found; a baseline that leaks as much is no worse.
+    assert check(few, max_advantage=0.1, max_tpr="0.05@0.01").decision is Decision.holds
+    assert check(few, baseline=few).decision is Decision.holds

@@ -105,7 +105,7 @@ def run_audit(
         _LOG.info("control %s: %s", control.name, control.detail)
     limits = Limits(settings.limit, settings.tail_limit)
     failures = found.battery.not_run | found.unjudged
-    verdict = decide(found.outcomes, controls, limits, failures)
+    verdict = decide(found.outcomes, controls, limits, failures, subject.persons_per_record)
     strongest = next((one for one in found.outcomes if one.attack == verdict.attack), None)
     report = {
         **_heading(command, settings),

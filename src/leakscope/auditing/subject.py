@@ -48,6 +48,16 @@ class Subject:
         """The records that the model was not trained on."""
         return self.records.take(np.flatnonzero(~self.membership))
 
+    @property
+    def persons_per_record(self) -> float:
+        """Persons for each record, on the side where there are more; 1 where rows are persons."""
+        units = unit_counts(self.records, self.membership)
+        if units is None:
+            return 1.0
+        members = int(self.membership.sum())
+        sizes = {"members": members, "nonmembers": len(self.records) - members}
+        return max(units[side] / (sizes[side] or 1) for side in sizes)
+
     def seen_through(self, model: Model) -> Subject:
         """The same with another model in its place, which remembers its answers too."""
         return replace(self, model=Remembering(model))

@@ -26,7 +26,7 @@ from leakscope.metrics.tail_test import TAIL_FPRS, TailTest
 from leakscope.metrics.tails import Rate
 from leakscope.report import Verdict
 from leakscope.report.threat_models import threat_model
-from leakscope.report.words import count, number, one_in, p_value, percent
+from leakscope.report.words import count, number, one_in, p_value, percent, records_in_words
 
 # One-sided: the lower bound of a two-sided 95 % interval.
 LEVEL = 0.025
@@ -71,12 +71,14 @@ def decide(
     controls: Sequence[Control],
     limits: Limits,
     not_run: Mapping[str, str] | None = None,
+    persons_per_record: float = 1.0,
 ) -> Verdict:
     """leaks, no_leak_found, undecided or invalid; outcomes as ``adjust`` returns them.
 
     not_run: the reason for each attack that the user chose and that has no outcome.
+    persons_per_record: below 1 where several rows belong to a person.
     """
-    verdict = _decide(outcomes, controls, limits, not_run or {})
+    verdict = _decide(outcomes, controls, limits, not_run or {}, persons_per_record)
     return verdict if verdict.level == "invalid" else _qualified(verdict, controls)
 
 
@@ -85,6 +87,7 @@ def _decide(
     controls: Sequence[Control],
     limits: Limits,
     not_run: Mapping[str, str],
+    persons_per_record: float,
 ) -> Verdict:
     failed = [control for control in controls if control.voids]
     if failed:
@@ -95,15 +98,15 @@ def _decide(
     if any(o.adjusted_p <= LEVEL or _significant(o) for o in outcomes):
         return _leaks(outcomes, limits)
     doubt = _turned(outcomes, limits) or _no_evidence(outcomes, controls, limits)
-    return doubt or _weigh(outcomes, limits)
+    return doubt or _weigh(outcomes, limits, persons_per_record)
 
 
-def _weigh(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+def _weigh(outcomes: Sequence[Outcome], limits: Limits, persons_per_record: float) -> Verdict:
     """No attack is significant: no leak found if every interval is within the limits."""
     strongest = max(outcomes, key=lambda o: max(o.advantage.high, -o.advantage.low))
     if _within(outcomes, limits) and strongest.advantage.low >= -limits.advantage:
         return _no_leak_found(strongest, outcomes, limits)
-    return _undecided(strongest, outcomes, limits)
+    return _undecided(strongest, outcomes, limits, persons_per_record)
 
 
 def _verdict(
@@ -296,7 +299,9 @@ def _no_leak_found(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limi
     )
 
 
-def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+def _undecided(
+    strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits, persons_per_record: float
+) -> Verdict:
     open_tail = _open_tail(outcomes, limits)
     open_average = max(strongest.advantage.high, -strongest.advantage.low) > limits.advantage
     cannot, reasons = [], []
@@ -319,7 +324,10 @@ def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits) 
             f"accusing {one_in(TAIL_FPR)} non-members (95% interval)."
         )
     needed = _needed(outcomes, limits)
-    more = "" if needed is None else f"; about {count(needed)} records on each side would decide"
+    more = ""
+    if needed is not None:
+        size = records_in_words(needed, persons_per_record)
+        more = f"; about {size} on each side would decide"
     return _verdict(
         "undecided",
         f"Undecided: these records show no leak, and cannot rule out {' or '.join(cannot)}{more}.",

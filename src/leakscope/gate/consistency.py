@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from leakscope.controls.target import FEWEST
 from leakscope.errors import InputError
+from leakscope.metrics.intervals import fisher_p_value
+from leakscope.metrics.tail_test import TAIL_FPRS
 from leakscope.metrics.tails import ENOUGH, Rate
 
 if TYPE_CHECKING:
     from leakscope.gate.reading import Attacked, Audited
 
-LEVEL = 0.025  # at which the verdict calls an adjusted p-value a leak
+LEVEL = 0.025  # at which the verdict calls an adjusted p-value significant
 TAIL_FPR = 0.01  # at which the verdict limits the TPR
 NEEDED_CONTROLS = ("overlap", "number of records", "blind baseline", "constant model")
 ROUNDING = 1e-6
@@ -36,7 +38,8 @@ def _contradictions(audited: Audited) -> Iterator[str]:
     yield from _of_names(audited)
     yield from _of_controls(audited)
     for one in audited.attacks:
-        for what in (*_of_sizes(one, audited), *_of_figures(one), *_of_curve(one)):
+        figures = (*_of_sizes(one, audited), *_of_figures(one), *_of_curve(one))
+        for what in (*figures, *_of_tails(one, audited)):
             yield f"of the {one.attack} attack, {what}"
     yield from _of_verdict(audited)
 
@@ -94,9 +97,27 @@ def _of_figures(one: Attacked) -> Iterator[str]:
         yield "the accuracy does not follow from the advantage"
     if abs(one.p_value - one.rates.p_value) > ROUNDING:
         yield "the p-value does not follow from the rates"
-    for p, adjusted in ((one.p_value, one.adjusted_p), *one.tails):
+    adjusted_ps = [(test.p_value, test.adjusted_p) for test in one.tails]
+    for p, adjusted in ((one.p_value, one.adjusted_p), *adjusted_ps):
         if adjusted < p - ROUNDING:
             yield f"the adjusted p-value {adjusted:g} is smaller than the p-value {p:g}"
+
+
+def _of_tails(one: Attacked, audited: Audited) -> Iterator[str]:
+    if sorted(test.fpr for test in one.tails) != sorted(TAIL_FPRS):
+        yield "a test of the highest scores is missing"
+    for test in one.tails:
+        sizes = zip((test.members, test.nonmembers), audited.persons, strict=True)
+        if not all(0 < size <= most for size, most in sizes):
+            yield f"a test of the highest scores counts {test.members} members"
+            return
+        if test.found > test.members or test.accused > test.fpr * test.nonmembers + ROUNDING:
+            yield f"{test.found} members and {test.accused} non-members lie above a threshold"
+            return
+        # Halves that learned from each other were tested apart, and their counts are not here.
+        again = fisher_p_value(test.found, test.members, test.accused, test.nonmembers)
+        if not one.learned and abs(test.p_value - again) > ROUNDING:
+            yield "the p-value of the highest scores does not follow from their counts"
 
 
 def _of_curve(one: Attacked) -> Iterator[str]:
@@ -130,7 +151,11 @@ def _on_curve(rate: Rate, curve: tuple[tuple[float, float], ...]) -> bool:
 def _of_verdict(audited: Audited) -> Iterator[str]:
     level, limit = audited.level, audited.limit
     smallest = min(
-        (p for one in audited.attacks for p in (one.adjusted_p, *(tail[1] for tail in one.tails))),
+        (
+            p
+            for one in audited.attacks
+            for p in (one.adjusted_p, *(test.adjusted_p for test in one.tails))
+        ),
         default=math.nan,
     )
     if level != "leaks" and smallest <= LEVEL:

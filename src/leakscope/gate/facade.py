@@ -10,6 +10,8 @@ from leakscope.errors import UnknownNameError
 from leakscope.gate.baseline import BaselineLimit, check_comparable
 from leakscope.gate.deciding import Decided, Decision
 from leakscope.gate.limits import (
+    AdvantageLimit,
+    AucLimit,
     DisclosureLimit,
     Limit,
     ReportLimit,
@@ -71,9 +73,12 @@ def check(
             "report was made."
         )
     limits += [_required(name, audited) for name in require]
+    decided = [_decide(limit, audited) for limit in limits]
+    if not max_tpr:
+        decided = [_few(limit, one, audited) for limit, one in zip(limits, decided, strict=True)]
     return Check(
         audited.name,
-        tuple(_decide(one, audited) for one in limits),
+        tuple(decided),
         audited.not_run,
         tuple(notes),
         conditions=tuple(_conditions(reports)),
@@ -105,6 +110,26 @@ def _decide(limit: Limit, audited: Audited) -> Decided:
         reason = f"Quiet attacks are no evidence here. {audited.reason}"
         return replace(decided, decision=Decision.undecided, reason=reason)
     return decided
+
+
+def _few(limit: Limit, decided: Decided, audited: Audited) -> Decided:
+    """A limit on averages does not hold where a few members are exposed beyond the tail limit.
+
+    A baseline that exposes a few members too is no worse. A limit on the TPR, where the user sets
+    one, decides in place of this rule.
+    """
+    averages = isinstance(limit, AdvantageLimit | AucLimit | BaselineLimit)
+    before = limit.before.few_exposed if isinstance(limit, BaselineLimit) else ""
+    if decided.decision is not Decision.holds or not averages or before:
+        return decided
+    attack = audited.few_exposed
+    if not attack:
+        return decided
+    reason = (
+        f"The limit holds on average, but the {attack} attack singles out a few members almost "
+        "without false positives; set --max-tpr, such as 0.02@0.01, to decide how many may be."
+    )
+    return replace(decided, decision=Decision.undecided, reason=reason)
 
 
 def _required(name: str, audited: Audited) -> Required:

@@ -10,9 +10,10 @@ from typing import Any
 
 from leakscope.controls import Control
 from leakscope.errors import InputError
-from leakscope.gate.consistency import refuse_contradictions
+from leakscope.gate.consistency import LEVEL, refuse_contradictions
 from leakscope.metrics.intervals import Interval
 from leakscope.metrics.rates import Rates
+from leakscope.metrics.tail_test import TailTest
 from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import CHOSEN
 from leakscope.report import RecordTable, Report
@@ -21,6 +22,7 @@ from leakscope.report.reading import FILE, by_its_schema, read_records
 from leakscope.report.words import LEVELS
 
 INVALID = "invalid"
+LEARNED = "members of the other half"
 MOST = 2**53  # records; beyond, a float does not hold every whole number
 ROUNDING = 1e-9
 # Channels of a model's own predictions, as auditing.choosing has them: that takes long to import.
@@ -34,7 +36,8 @@ class Attacked:
 
     curve: points of the ROC curve, each a false and a true positive rate. threshold: the score
     from which a record is called a member, NaN where the report has none. calibrated: whether it
-    was chosen on some of the records. tails: p-value and adjusted p-value of each tail test.
+    was chosen on some of the records. learned: whether known members of one half trained the
+    attack on the other. tails: the tests of the highest scores.
     """
 
     attack: str
@@ -50,7 +53,8 @@ class Attacked:
     adjusted_p: float
     threshold: float = math.nan
     calibrated: bool = False
-    tails: tuple[tuple[float, float], ...] = ()
+    learned: bool = False
+    tails: tuple[TailTest, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -138,6 +142,21 @@ class Audited:
     def untested(self) -> bool:
         """Whether no attack saw the model's own predictions: confidence or labels."""
         return not any({*one.channel.split("+")} <= PREDICTIONS for one in self.attacks)
+
+    @property
+    def few_exposed(self) -> str:
+        """The attack that singles out a few members beyond the report's limit, or nothing.
+
+        Its highest scores hold significantly more members than chance explains, and the share
+        found at that FPR is not within the limit.
+        """
+        for one in self.attacks:
+            highs = {rate.fpr: rate.high for rate in one.tpr_at_fpr}
+            for test in one.tails:
+                within = highs.get(test.fpr, 1.0) <= self.tail_limit * test.fpr
+                if test.adjusted_p <= LEVEL and not within:
+                    return one.attack
+        return ""
 
     @property
     def no_evidence(self) -> bool:
@@ -238,10 +257,15 @@ def _attacked(outcome: Mapping[str, Any]) -> Attacked:
         adjusted_p=_share(outcome["adjusted_p"]),
         threshold=_number(threshold["value"], -math.inf, math.inf),
         calibrated=str(threshold["source"]) == CHOSEN,
-        tails=tuple(
-            (_share(one["p_value"]), _share(one["adjusted_p"])) for one in outcome["tails"]
-        ),
+        learned=outcome["knowledge"] == LEARNED,
+        tails=tuple(_tail(entry) for entry in outcome["tails"]),
     )
+
+
+def _tail(entry: Mapping[str, Any]) -> TailTest:
+    counts = (_count(entry[key]) for key in ("found", "members", "accused", "nonmembers"))
+    shares = (_share(entry[key]) for key in ("p_value", "adjusted_p"))
+    return TailTest(_share(entry["fpr"]), *counts, *shares)
 
 
 def _control(entry: Mapping[str, Any]) -> Control:
