@@ -20,7 +20,7 @@ from importlinter.domain.contract import Contract
 ROOT = Path(__file__).resolve().parent.parent
 KINDS: dict[str, type[Contract]] = {"layers": LayersContract, "forbidden": ForbiddenContract}
 
-BASE = {"errors", "options", "protocols", "registry"}
+BASE = {"errors", "options", "protocols", "registry", "scrubbing"}
 LEAVES = BASE | {"probabilities"}
 MACHINERY = LEAVES | {
     "attacks", "channels", "datasets", "defenses", "evidence", "exact", "extractions", "leakage",
@@ -31,9 +31,10 @@ FACADES = {"auditing", "comparing", "gate"}
 
 MAY_IMPORT = {
     "errors": set(),
-    "options": {"errors"},
-    "protocols": {"errors", "options"},
-    "registry": {"errors", "options", "protocols"},
+    "scrubbing": set(),
+    "options": {"errors", "scrubbing"},
+    "protocols": {"errors", "options", "scrubbing"},
+    "registry": {"errors", "options", "protocols", "scrubbing"},
     "probabilities": BASE,
     "evidence": BASE,
     "records": BASE,
@@ -49,7 +50,7 @@ MAY_IMPORT = {
     "attacks": LEAVES | {"evidence", "metrics", "leakage"},
     "extractions": LEAVES | {"records", "metrics"},
     "defenses": LEAVES | {"records", "models", "recipes", "channels", "networks", "leakage"},
-    "report": {"errors", "metrics"},
+    "report": {"errors", "metrics", "scrubbing"},
     "controls": MACHINERY,
     "auditing": PARTS,
     "comparing": PARTS | {"auditing"},

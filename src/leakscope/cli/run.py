@@ -18,6 +18,7 @@ from leakscope.cli.interrupts import INTERRUPTED, stopping_soon
 from leakscope.cli.messages import saying_messages
 from leakscope.cli.session import Session
 from leakscope.errors import InputError, LeakscopeError
+from leakscope.scrubbing import without_queries
 
 FINISHED, BROKEN_PIPE, FAILED = 0, 1, 2
 
@@ -62,7 +63,7 @@ def _invoke(session: Session) -> None:
 
 def _fail(session: Session, error: Exception) -> int:
     if session.debug:
-        session.stderr.file.write("".join(traceback.format_exception(error)))
+        session.stderr.file.write(without_queries("".join(traceback.format_exception(error))))
     session.say(_sentence(error), heading="Error: ", style="bold red")
     return FAILED
 
