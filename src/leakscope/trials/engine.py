@@ -27,10 +27,11 @@ from leakscope.recipes import as_recipe
 from leakscope.recipes.fingerprint import fingerprint
 from leakscope.records import Records
 from leakscope.registry import lookup
+from leakscope.temporary import TemporaryFolder
 from leakscope.trials.backends import LostWorkersError, Pool, Where, check_backend, open_pool
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
-from leakscope.trials.table import Keeper, StoredStack, Trials
+from leakscope.trials.table import StoredStack, Trials
 from leakscope.trials.watching import Watch, counted
 from leakscope.trials.workers import Chunk, Finished, Job, work
 
@@ -77,7 +78,7 @@ def run_trials(
     channels = _distinct(channels)
     keeper = None
     if store is None:
-        keeper = Keeper()
+        keeper = TemporaryFolder()
         store = keeper.folder
     home = Store(Path(store).absolute())  # workers elsewhere have another current folder
     seeds = model_seeds(seed, len(roles))

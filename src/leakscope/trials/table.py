@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,14 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import ModelError
 from leakscope.protocols import Bools, Floats, Stack
-
-
-class Keeper:
-    """A folder that lasts as long as somebody holds this."""
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="leakscope-"))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+from leakscope.temporary import TemporaryFolder
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +26,7 @@ class StoredStack:
     """
 
     files: Sequence[Path]
-    _keeper: Keeper | None = field(default=None, repr=False)
+    _keeper: TemporaryFolder | None = field(default=None, repr=False)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -120,7 +110,7 @@ class Trials:
     observations: Mapping[str, Stack]
     seeds: Sequence[int]
     folder: Path | None = None
-    _keeper: Keeper | None = field(default=None, repr=False)
+    _keeper: TemporaryFolder | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.roles)
