@@ -37,7 +37,7 @@ from leakscope.metrics.intervals import Interval
 from leakscope.models.parameters import parameters_of
 from leakscope.protocols import Recipe
 from leakscope.recipes import as_recipe
-from leakscope.trials import fixed_size, random_halves, run_trials
+from leakscope.trials import fixed_size, independent_halves, run_trials
 
 EPSILONS = (math.inf, 64.0, 16.0, 8.0, 4.0, 2.0, 1.0, 0.5)
 CUT = 3.0
@@ -108,8 +108,8 @@ def of_logistic(X: np.ndarray, y: np.ndarray, epsilon: float, options: argparse.
     estimator = LogisticRegression(C=1 / (2 * n * LOGISTIC), fit_intercept=False, tol=1e-10)
     recipe = as_recipe(estimator, prepare=False)
     noisy = defended(recipe, epsilon, options.delta, sensitivity)
-    # One of each complementary pair: what models show by chance is known for independent ones.
-    roles = random_halves(2 * n, 2 * options.models, seed=0)[::2]
+    # What models show by chance is known for independent ones.
+    roles = independent_halves(2 * n, options.models, seed=0)
     channels = ["parameters", "loss"]
     trials = run_trials(noisy, pool, roles, channels, workers=1, keep_models=False)
     theta = trials.observations["parameters"][:, 0]

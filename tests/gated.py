@@ -63,7 +63,7 @@ def report_of(audit: Audited) -> Report:
     persons = dict(zip(("members", "nonmembers"), audit.persons, strict=True))
     return Report(
         {
-            "schema_version": 1,
+            "schema_version": 2,
             "leakscope": audit.version,
             "created": "2026-11-16T12:00:00+00:00",
             "command": "leakscope audit",
@@ -88,6 +88,8 @@ def report_of(audit: Audited) -> Report:
                 "level": audit.level, "headline": "An answer.",
                 "attack": audit.attacks[0].attack if audit.attacks else None,
                 "limit": audit.limit, "records_to_decide": None, "reason": audit.reason,
+                "attack_at_low_fpr": None, "tail_limit": 5.0, "within_limit": False,
+                "conditions": [],
             },
             "cost": {"models": 1, "seconds": 1.0, "threads": 1},
         }
@@ -105,6 +107,7 @@ def _outcome(one: Attacked) -> dict[str, Any]:
         "accuracy": accuracy, "threshold": {"value": 0.0, "source": "fixed by the attack"},
         "tpr_at_fpr": [rate.to_dict() for rate in one.tpr_at_fpr],
         "rates": one.rates.to_dict(), "ppv": {"prior": 0.5, **one.rates.ppv().to_dict()},
+        "tails": [],
         "epsilon_lower": None, "epsilon_note": "", "models": one.models,
         "p_value": one.p_value, "adjusted_p": one.adjusted_p,
         "curve": {

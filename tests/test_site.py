@@ -104,7 +104,7 @@ def test_the_figures_of_the_page_about_statistics_are_those_of_validity() -> Non
     for name in ("AUC", "advantage", "PPV", *(f"TPR at {fpr}% FPR" for fpr in (0.1, "1.0", "5.0"))):
         _, cells, mean, lowest, highest, *_ = measured[name]
         assert told[name] == [cells, mean, lowest.split()[0], highest.split()[0]]
-    for name in ("simulated", "real", "shadowed", "planted"):
+    for name in ("simulated", "real", "shadowed", "nearest"):
         assert told[name] == measured[name][:3]
 
 

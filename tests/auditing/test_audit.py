@@ -482,7 +482,8 @@ def test_a_column_the_model_needs_is_named_as_such(sides):
 def test_a_leak_within_the_limit_is_said_to_be_small(forest, sides):
     report = leakscope.audit(forest, *sides, attacks=["label-gap"], limit=0.9)
     assert report.verdict.level == "leaks"
-    assert "within the limit of 0.9" in report.verdict.reason
+    assert report.verdict.within_limit
+    assert "within the limits: an advantage of 0.9" in report.verdict.reason
 
 
 def test_equal_rows_of_one_side_count_together():

@@ -12,6 +12,7 @@ from leakscope.evidence import Folds
 from leakscope.models import as_model
 from leakscope.protocols import CLASSIFICATION, Attack, silent
 from leakscope.registry import entries
+from leakscope.trials import Trials, independent_halves
 
 ON_REQUEST = {
     name: f"It runs on request, by its name or by --channels {channels}."
@@ -185,3 +186,23 @@ def test_a_channel_that_a_defense_refuses_is_the_reason(forest, sides):
         as_model(forest), records, membership, folds, attacks, 0, silent, release=refusing
     )
     assert battery.not_run == {"loss": "It cannot be shown."}
+
+
+def test_a_complement_among_the_shadow_models_is_warned_of(forest, sides):
+    records = sides[0]
+    n, others = len(records), independent_halves(len(sides[0]), 12, seed=0)
+    membership = independent_halves(n, 1, seed=1)[0] == 1
+    folds = Folds.draw(records.blocks(), membership, 0)
+    attacks = choose_attacks(["rmia"], None)[0]
+
+    def battery(*more):
+        roles = np.concatenate([others, *more]).astype(np.int8)
+        margins = np.random.default_rng(0).normal(size=(*roles.shape, 1))
+        trials = Trials(roles, {"margin": margins}, seeds=range(len(roles)))
+        return run_battery(
+            as_model(forest), records, membership, folds, attacks, 0, silent, trials=trials
+        )
+
+    assert battery().shots  # without a warning
+    with pytest.warns(UserWarning, match="2 of 14 shadow models have the target's own members, or"):
+        battery(~membership[None], membership[None])

@@ -83,9 +83,13 @@ def test_each_record_has_its_nats_in_the_order_of_the_input(tree, halves):
     columns = tree.records.columns
     nats = columns["leakage_nats"]
     assert nats.shape == (300,)
-    assert nats.mean() == pytest.approx(leakage(tree)["output_mutual_information"]["value"])
-    group = leakage(tree)["output_mutual_information"]["groups"][0]
-    assert nats[columns["sex"] == "f"].mean() == pytest.approx(group["mean"]["value"])
+    assert (nats >= 0).all()
+    # Estimates below 0 are shown as 0: the column averages to more than the estimates do.
+    one = leakage(tree)["output_mutual_information"]
+    assert one["value"] <= nats.mean() <= one["value"] + one["underestimate"]
+    group = one["groups"][0]["mean"]["value"]
+    mine = nats[columns["sex"] == "f"].mean()
+    assert group <= mine <= group + one["underestimate"]
     np.testing.assert_array_equal(columns["label"][:150].astype(int), halves[0].y)
 
 

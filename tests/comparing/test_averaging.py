@@ -98,5 +98,26 @@ def test_the_interval_covers_seeds_and_records(seeds, spread, shared):
     assert missed <= 42
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.05])
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_interval_of_more_seeds_is_predicted(spread, shared):
+    """The mean half-width predicted for 12 seeds from 3 is that of 12, within a fifth."""
+    rng = np.random.default_rng(1)
+    predicted, wanted = [], []
+    for _ in range(300):
+        few = rates(rng, 3, 60, spread, shared).spread().with_seeds(12).interval()
+        many = rates(rng, 12, 60, spread, shared).mean()
+        predicted.append(few.high - few.low)
+        wanted.append(many.high - many.low)
+    assert np.mean(predicted) == pytest.approx(np.mean(wanted), rel=0.2)
+
+
+def test_as_many_seeds_and_one_seed_predict_themselves():
+    found = rates(np.random.default_rng(0), 3, 60).spread()
+    assert found.with_seeds(3) == found
+    one = rates(np.random.default_rng(0), 1, 60).spread()
+    assert one.with_seeds(9) == one
+
+
 def test_ends_stay_where_the_number_can_be():
     assert within(Interval(0.9, 0.7, 1.1), 0.0, 1.0) == Interval(0.9, 0.7, 1.0)

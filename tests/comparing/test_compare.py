@@ -193,6 +193,15 @@ def test_networks_have_baselines_and_epochs(pool, tmp_path):
     stop = said["early stopping at the same train accuracy", "l2:0.3"]["defense"]
     assert told[stop]["train_accuracy"] >= told["l2:0.3"]["train_accuracy"] - 0.001
     assert told[stop]["epochs"] < 8
+    rows = {name: one["baseline"] for name, one in told.items() if one["baseline"]}
+    assert rows["none"] == "no defense"
+    assert rows["equal-compute:5"] == f"equal compute as {prune}"
+    assert rows[stop].startswith("early stopping at the same train accuracy as ")
+    assert not {"early-stop:3", prune, "l2:0.3"} & set(rows)
+    resolution = found.to_dict()["frontier_resolution"]
+    assert resolution["undecided"] == sorted(
+        name for name, one in told.items() if one["undecided_against"]
+    )
     # Trained by themselves, models do not depend on how many seeds there are.
     before = sorted(one.name for one in (tmp_path / "trials").iterdir())
     run(seeds=1)

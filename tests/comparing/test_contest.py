@@ -14,7 +14,7 @@ def steady(right, found):
     return [(right + move, found + move) for move in (-0.001, 0.0, 0.001)]
 
 
-def test_who_is_surely_better_in_both_beats_and_leaves_the_frontier_to_others(contest):
+def test_who_is_significantly_better_in_both_beats_and_leaves_the_frontier_to_others(contest):
     found = contest(
         {
             "none": steady(0.7, 0.8),
@@ -30,10 +30,72 @@ def test_who_is_surely_better_in_both_beats_and_leaves_the_frontier_to_others(co
     assert found.accuracy("better", "none").value == pytest.approx(0.1)
 
 
-def test_what_is_better_in_one_alone_or_not_surely_beats_nobody(contest):
+def test_what_is_better_in_one_alone_or_not_significantly_beats_nobody(contest):
     noisy = [(0.9, 0.4), (0.6, 0.7), (0.9, 0.4)]
-    found = contest({"none": steady(0.7, 0.7), "one": steady(0.8, 0.7), "noisy": noisy})
+    other = [(0.8, 0.7), (0.799, 0.7005), (0.801, 0.6995)]
+    found = contest({"none": steady(0.7, 0.7), "one": other, "noisy": noisy})
     assert found.frontier() == found.names
+    assert found.undecided_against("none") == ["noisy", "one"]
+    assert found.undecided_against("one") == ["noisy"]
+    assert found.undecided() == ["noisy", "none", "one"]
+
+
+def test_what_is_better_in_one_and_exactly_equal_in_the_other_beats(contest):
+    figures = {"none": steady(0.7, 0.8), "safer": steady(0.7, 0.6), "accurate": steady(0.8, 0.8)}
+    found = contest(figures | {"copy": steady(0.7, 0.6)})
+    assert found.beaten_by("none") == ["safer", "accurate", "copy"]
+    assert found.frontier() == ["safer", "accurate", "copy"]
+    # Equal rows leave nothing to decide.
+    assert found.undecided() == []
+
+
+def test_what_beats_none_is_significantly_better_than_none_in_the_same_table(contest):
+    """One level for all statements: at one of 95 % each, a row beat none without being better."""
+    rng = np.random.default_rng(3)
+    beaten = 0
+    for _ in range(300):
+        figures = {
+            str(name): rng.normal((0.7, 0.7), 0.003, (3, 2)) + name * np.array([0.01, -0.01])
+            for name in range(5)
+        }
+        found = contest({"none": figures.pop("0")} | figures)
+        for other in found.beaten_by("none"):
+            against = found.summary(other)["against_none"]
+            assert (against["privacy"], against["accuracy"]) == ("better", "better")
+            beaten += 1
+    assert beaten > 20
+
+
+def test_a_predicted_frontier_is_that_of_as_many_seeds_of_the_same_spread(contest):
+    moves = np.array([-1.0, 0.0, 1.0])
+    shifts = {"none": (0.0, 0.0), "a": (0.02, -0.02)}
+    signs = {"none": 1, "a": -1}
+
+    def made(times):
+        # As many copies of the three seeds have the same mean; the spread is brought to theirs.
+        spread = 0.01 * np.sqrt((3 * times - 1) / (2 * times))
+        drawn = np.tile(moves, times) * spread
+        return contest(
+            {
+                name: [(0.7 + right + signs[name] * move, 0.7 + found + signs[name] * move)
+                       for move in drawn]
+                for name, (right, found) in shifts.items()
+            }
+        )  # fmt: skip
+
+    three = made(1)
+    assert three.frontier() == ["none", "a"]
+    for times in (2, 3, 5):
+        wanted, predicted = made(times), replace(three, seeds=3 * times)
+        assert predicted.frontier() == wanted.frontier()
+        for difference in (Contest.accuracy, Contest.leaking):
+            ours, theirs = (difference(one, "a", "none") for one in (predicted, wanted))
+            np.testing.assert_allclose((ours.low, ours.high), (theirs.low, theirs.high))
+    needed = three.seeds_needed(lambda more: not more.undecided())
+    assert 3 < needed <= 15
+    assert replace(three, seeds=needed - 1).undecided()
+    one = contest({"none": [(0.7, 0.8)], "a": [(0.7, 0.79)]}, n=100)
+    assert one.seeds_needed(lambda more: not more.undecided()) is None
 
 
 def test_differences_hold_together_for_all_defenses(contest):
@@ -63,6 +125,8 @@ def test_a_summary_has_the_means_and_the_lower_end_of_the_rows(contest):
     other = found.summary("other")
     assert other["js"] is None
     assert other["against_none"]["attack_accuracy"]["value"] == pytest.approx(-0.3)
+    assert other["against_none"]["privacy"] == "better"
+    assert other["against_none"]["accuracy"] == "worse"
     assert other["guarantee"] == "no formal guarantee"
 
 
@@ -113,7 +177,7 @@ def idle(rng, n=80, seeds=3):
 
 
 @pytest.mark.slow
-def test_a_defense_that_does_nothing_is_not_surely_different_from_none():
+def test_a_defense_that_does_nothing_is_not_significantly_different_from_none():
     rng = np.random.default_rng(7)
     contests = [idle(rng) for _ in range(400)]
     for difference in (Contest.accuracy, Contest.leaking):

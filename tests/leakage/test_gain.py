@@ -94,6 +94,19 @@ def test_nothing_is_found_where_there_is_nothing() -> None:
     assert 0.5 < told["accuracy_least"] < norm.cdf(0.5) < told["accuracy_most"]
 
 
+def test_no_divergence_is_below_zero() -> None:
+    rng, found = np.random.default_rng(5), []
+    for method in ("histogram", "neighbours"):
+        for seed in range(10):
+            one = output_gain(*drawn(rng, 100, 0.0), method, permutations=9, seed=seed)  # type: ignore[arg-type]
+            assert 0 <= one.js.low <= one.js.value <= one.js.high <= math.log(2)
+            assert one.null.mean >= 0
+            assert one.null.high >= 0
+            assert one.gain.value >= -math.log(4)
+            found.append(one.js.value)
+    assert 0 in found
+
+
 def test_neighbours_see_what_no_single_column_shows() -> None:
     rng = np.random.default_rng(3)
     members = np.arange(2000) < 1000

@@ -76,7 +76,8 @@ def test_groups_are_judged_where_the_threshold_is():
     inside = np.arange(500) % 5 == 0
     outcome = judge(scores, membership, calibration=inside, groups=groups, **WORDS)
     called = scores >= outcome.threshold.value
-    assert outcome.groups == by_group(called, membership, groups, ~inside)
+    plain = tuple(replace(group, tails=()) for group in outcome.groups)
+    assert plain == by_group(called, membership, groups, ~inside)
     assert sum(one.n for one in outcome.groups if one.group == "sex") == 400
 
 

@@ -50,6 +50,13 @@ def test_a_row_holds_what_the_outputs_of_the_models_tell(
     assert row["rho_kl_null_high"] == found.divergence.null.high
     assert row["rho_mi_balanced"] == found.mutual_information.mean.value
     assert row["null_high"] == found.mutual_information.null.high
+    assert row["rho_mi_underestimate"] == found.mutual_information.underestimate
+    for one in experiment.rows:
+        assert 0 <= one["rho_mi_balanced_low"] <= one["rho_mi_balanced"]
+        assert one["rho_mi_balanced"] <= one["rho_mi_balanced_high"] <= np.log(2)
+        assert min(one["null_mean"], one["null_high"]) >= 0
+        assert 0 <= one["rho_kl_low"] <= one["rho_kl"]
+    assert not any("−" in note for note in experiment.notes if "Mutual information is" in note)
     assert row["advantage_learned"] == found.advantage.mean.value
     yeom = membership_experiment(trials.observations["loss"], trials.membership)
     assert row["advantage_signed"] == pytest.approx(yeom.mean.value)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from leakscope.metrics.intervals import fisher_p_value
 from leakscope.report import RecordTable
 
 LEVELS = ("leaks", "no_leak_found", "undecided", "invalid")
@@ -68,6 +69,17 @@ def group(name: str, value: str, n: int, advantage: float, everyone: float) -> d
         "adjusted_p": float(min(1, 6 * norm.sf(advantage * math.sqrt(n)))),
         "excess": interval(excess, 1.2 * half, -2, 2),
         "excess_adjusted_p": float(min(1, 12 * norm.sf(abs(excess) * math.sqrt(n) / 1.2))),
+        "tails": [tail(fpr, fpr + advantage / 10, n // 2) for fpr in (0.01, 0.001)],
+    }  # fmt: skip
+
+
+def tail(fpr: float, tpr: float, n: int) -> dict[str, Any]:
+    """The test of the highest scores, where this share of n members is found at this FPR."""
+    found, accused = round(tpr * n), int(fpr * n)
+    p = fisher_p_value(found, n, accused, n)
+    return {
+        "fpr": fpr, "found": found, "members": n, "accused": accused, "nonmembers": n,
+        "p_value": p, "adjusted_p": min(1.0, 18 * p),
     }  # fmt: skip
 
 
@@ -105,6 +117,7 @@ def outcome(attack: tuple[Any, ...], scale: float, n: int) -> dict[str, Any]:
             "tpr": float(found), "fpr": float(norm.sf(shift / 2)), "members": n, "nonmembers": n,
         },
         "tpr_at_fpr": rates,
+        "tails": [tail(rate["fpr"], rate["value"], n) for rate in (rates[1], rates[0])],
         "ppv": {"prior": 0.5, **interval(trusted, half)},
         "epsilon_lower": None,
         "epsilon_note": "Chance did not decide who is a member, so no lower bound on ε is given.",
@@ -154,7 +167,8 @@ def verdict(level: str) -> dict[str, Any]:
     }[level]  # fmt: skip
     return {
         "level": level, "headline": headline, "attack": attack, "limit": 0.1,
-        "records_to_decide": needed, "reason": reason,
+        "attack_at_low_fpr": attack if level == "leaks" else None, "tail_limit": 5.0,
+        "within_limit": False, "records_to_decide": needed, "reason": reason, "conditions": [],
     }  # fmt: skip
 
 
@@ -162,7 +176,7 @@ def controls(level: str) -> list[dict[str, Any]]:
     blind = level != "invalid"
     told = "A classifier that sees the records and never the model has AUC "
     n = SIZE[level]
-    return [
+    return [{**control, "assumption": ""} for control in [
         {"name": "overlap", "passed": True, "fatal": True,
          "detail": "15 of 2000 non-members (0.8%) are also members (14 equal, 1 equal within "
          "rounding, 0 of a person who is also a member) and were taken out."},
@@ -183,7 +197,7 @@ def controls(level: str) -> list[dict[str, Any]]:
         {"name": "accuracy of the target", "passed": True, "fatal": False,
          "detail": "The model is right for 98.1% of members and 84.6% of non-members (gap +0.135, "
          "95% interval +0.118 to +0.152)."},
-    ]  # fmt: skip
+    ]]  # fmt: skip
 
 
 def make_report(level: str = "leaks") -> dict[str, Any]:
@@ -196,7 +210,7 @@ def make_report(level: str = "leaks") -> dict[str, Any]:
         }  # fmt: skip
         outcomes[0]["epsilon_note"] = ""
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "leakscope": "0.1.0",
         "created": "2026-11-15T20:00:00+00:00",
         "command": "leakscope audit --dataset adult --seed 0 --out run/",
@@ -255,9 +269,9 @@ def poison(value: Any, texts: Iterator[str]) -> Any:
 
 def make_leakage() -> list[dict[str, Any]]:
     """Four measures of leakage, one of them without an interval."""
-    null = {"mean": -0.029, "high": -0.012, "p_value": 0.02, "permutations": 49}
+    null = {"mean": 0.0, "high": 0.012, "p_value": 0.02, "permutations": 49}
     figures = {
-        "output_mutual_information": (0.112, 0.099, 0.125, 0.464, 0.437, 0.489, 0.0),
+        "output_mutual_information": (0.112, 0.099, 0.154, 0.464, 0.437, 0.489, 0.0),
         "output_divergence": (0.76, 0.71, 0.81, 0.436, 0.421, 0.45, 0.113),
         "output_advantage": (0.344, 0.322, 0.365, None, None, None, None),
         "parameter_rho_kl": (0.1, None, None, 0.158, None, None, None),
@@ -266,6 +280,7 @@ def make_leakage() -> list[dict[str, Any]]:
     return [
         {
             "measure": measure, "channel": "margin", "models": 32, "null": dict(null),
+            "underestimate": 0.029,
             "note": f"What {measure} is: a lower bound on what the parameters tell.",
             "groups": [
                 {"group": "sex", "value": value, "n": 1300,

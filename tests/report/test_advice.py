@@ -46,10 +46,44 @@ def test_what_no_number_of_records_decides_is_not_sent_to_find_more(
 
 def test_the_adversary_is_said_to_know_what_it_knows(leak: dict[str, Any]) -> None:
     by_name = {one["attack"]: one for one in leak["outcomes"]}
-    told = advice.opening(leak, by_name["loss"])
-    assert told.endswith("(channel: loss), and knows of the members: average training loss.")
-    told = advice.opening(leak, by_name["entropy"])
-    assert told.endswith("and knows nothing about the members but what its threshold took.")
+    opening = advice.opening(leak, by_name["loss"])
+    assert (
+        "holds a record with its true label, sees the loss on each record and knows the average "
+        "training loss." in opening
+    )
+    # The attack that finds most members at a low rate is named as well.
+    assert opening.endswith("sees class probabilities and knows half of the members.")
+    assert advice.opening(leak, by_name["gradient-boosting"]).count("Its attacker") == 1
+
+
+def test_labels_only_is_not_advised_where_labels_leak(leak: dict[str, Any]) -> None:
+    steps = " ".join(advice.next_steps(leak))
+    assert "Returning labels without probabilities is not enough: the label-gap attack" in steps
+    for outcome in leak["outcomes"]:
+        if outcome["channel"] == "label":
+            outcome["adjusted_p"] = 0.4
+            for test in outcome["tails"]:
+                test["adjusted_p"] = 1.0
+    assert "Returning less, such as labels" in " ".join(advice.next_steps(leak))
+    leak["outcomes"][0]["channel"] = "gradient-summary"
+    steps = " ".join(advice.next_steps(leak))
+    assert "Withhold or coarsen the explanations" in steps
+    assert "gradient-summary" in steps
+    assert "Returning" not in steps
+
+
+def test_a_leak_within_the_limits_gets_calmer_advice(leak: dict[str, Any]) -> None:
+    assert "protect the model as you protect" in advice.next_steps(leak)[0]
+    leak["verdict"]["within_limit"] = True
+    assert advice.next_steps(leak)[0].startswith("Decide whether a leak of this size")
+    assert "small" in advice.meaning(leak)
+
+
+def test_a_leak_of_a_few_is_not_described_as_one_of_everyone(leak: dict[str, Any]) -> None:
+    for outcome in leak["outcomes"]:
+        outcome["adjusted_p"] = 1.0
+    assert "identify a few of them" in advice.meaning(leak)
+    assert any("singled out" in step for step in advice.next_steps(leak))
 
 
 def test_a_control_is_explained_where_it_is_known() -> None:

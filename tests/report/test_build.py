@@ -100,7 +100,7 @@ def test_json_is_the_same_with_arrays_on_one_line(leak: dict[str, Any]) -> None:
     text = Report(leak).to_json()
     assert json.loads(text) == leak
     assert '"fpr": [0.0, ' in text
-    assert text.count("\n") < 2000
+    assert text.count("\n") < 3500
     assert text.endswith("}\n")
 
 
@@ -176,9 +176,9 @@ def test_a_folder_in_the_place_of_a_file_is_one_sentence(
         (None, r"cannot be read \(No such file or directory\)"),
         ("{", "is not JSON"),
         ("\x80", "is not JSON"),
-        ("[]", r"not a report of schema version 1 \(schema_version is None\)"),
-        ('{"schema_version": 2}', "schema_version is 2"),
-        ('{"schema_version": 1}', "not a report"),
+        ("[]", r"not a report of schema version 2 \(schema_version is None\)"),
+        ('{"schema_version": 1}', "schema_version is 1"),
+        ('{"schema_version": 2}', "not a report"),
     ],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, message: str) -> None:

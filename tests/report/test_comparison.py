@@ -14,7 +14,15 @@ from leakscope.errors import InputError
 from leakscope.report.comparison import FILES, Comparison
 from leakscope.report.comparison_plots import frontier
 from leakscope.report.comparison_terminal import print_comparison
-from leakscope.report.comparison_words import added, duration, facts, not_run, points, size
+from leakscope.report.comparison_words import (
+    added,
+    duration,
+    facts,
+    not_run,
+    points,
+    points_span,
+    size,
+)
 
 HOSTILE = "<script>alert(1)</script>[bold]\x1b[2J"
 
@@ -208,7 +216,8 @@ def test_the_page_is_whole_and_needs_nothing_else(data):
 def test_the_figure_says_what_it_shows_without_colours(data):
     wide = frontier(data["summary"], "one")
     assert "2 prune:16" in wide
-    assert "surely beaten by another" in wide
+    assert "test accuracy 69.0%, on the frontier" in wide
+    assert "test accuracy 50.0%, dominated" in wide
     narrow = frontier(data["summary"], "two", narrow=True)
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", narrow)
     assert {"1", "2", "3"} <= set(texts)
@@ -238,6 +247,59 @@ def test_the_terminal_has_the_advice_the_table_and_the_files(data, tmp_path):
     print_comparison(alone, console)
     assert "means over 1 seed with" in console.file.getvalue()
     assert "Baselines" not in console.file.getvalue()
+
+
+def test_what_the_seeds_do_not_resolve_is_marked_everywhere(data):
+    text = "2 seeds cannot resolve the frontier; about 8 would. Undecided: prune:16."
+    data["summary"][1]["undecided_against"] = ["none"]
+    data["summary"][1]["against_none"] |= {"privacy": "better", "accuracy": "worse"}
+    data["summary"][0]["baseline"] = "no defense"
+    data["frontier_resolution"] = {
+        "resolved": False, "undecided": ["prune:16"], "seeds_needed": 8, "text": text,
+    }  # fmt: skip
+    page = Comparison(data).to_html()
+    assert text in page
+    assert "accuracy and privacy: none.</p>" in page
+    assert "undecided: none" in page
+    assert "−12.0 to −8.0; better" in page
+    assert "−1.0 to 3.0; worse" in page
+    assert "baseline: no defense" in page
+    assert "test accuracy 69.0%, undecided" in page
+    console = Console(file=io.StringIO(), width=120)
+    print_comparison(data, console)
+    printed = console.file.getvalue()
+    assert text in printed
+    assert "? prune:16" in printed
+    assert "* none" in printed
+    assert printed.count("\n  baseline ") == 1
+
+
+def test_a_defense_without_figures_has_no_point_and_a_row(data):
+    nothing = dict.fromkeys(("value", "low", "high"))
+    data["summary"][1] |= {"attack_accuracy": nothing, "test_accuracy": nothing}
+    data["summary"][1]["against_none"] = {"attack_accuracy": nothing, "test_accuracy": nothing}
+    page = Comparison(data).to_html()
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", frontier(data["summary"], "one"))
+    assert any(text.startswith("3 ") for text in texts)
+    assert not any("prune" in text for text in texts)
+    assert "2 prune:16" in page
+    assert "unknown to unknown" in page
+
+
+def test_the_first_sentence_is_the_heading(data):
+    data["advice"] = "early-stop (accuracy 0.9) is better. 3 seeds cannot rank it."
+    page = Comparison(data).to_html()
+    assert 'class="long">early-stop (accuracy 0.9) is better.</h1>' in page
+    assert '<p class="reason">3 seeds cannot rank it.</p>' in page
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(-0.08, 0.036, "−8.0 to 3.6"), (-0.0012, -0.00004, "−0.1 to −0.004"), (0.0, 0.0, "0.0 to 0.0"),
+     (-1e-9, 0.01, "0.0 to 1.0"), (-0.0996, -0.1004, "−10.0 to −10.0")],
+)  # fmt: skip
+def test_an_interval_that_excludes_0_does_so_in_words(low, high, told):
+    assert points_span({"low": low, "high": high}) == told
 
 
 def test_words(data):

@@ -8,7 +8,50 @@ from leakscope.report import findings
 
 
 def told(leak: dict[str, Any]) -> dict[int, tuple[str, str]]:
-    return dict(enumerate(findings.achievements(leak["outcomes"][0], leak["target"])))
+    """What the first attack achieves, without those it singles out."""
+    leak["outcomes"] = leak["outcomes"][:1]
+    leak["verdict"]["attack_at_low_fpr"] = None
+    return dict(enumerate(findings.achievements(leak)))
+
+
+def test_low_rates_are_those_of_the_attack_that_finds_most_there(leak: dict[str, Any]) -> None:
+    """label-gap leads on average, and finds nobody at low rates."""
+    leak["verdict"] |= {"attack": "label-gap", "attack_at_low_fpr": "loss"}
+    by_name = {outcome["attack"]: outcome for outcome in leak["outcomes"]}
+    for rate in by_name["label-gap"]["tpr_at_fpr"]:
+        rate |= {"value": 0.0, "low": 0.0, "high": 0.01}
+    test = min(by_name["loss"]["tails"], key=lambda test: test["p_value"])
+    achieved = findings.achievements(leak)
+    assert achieved[0][0] == f"{test['found']:,} of 2,000"
+    assert "singled out by loss" in achieved[0][1]
+    assert "label-gap is right about" in achieved[1][1]
+    assert all(" loss " in sentence for _, sentence in achieved[2:5])
+    # Without a significant tail, the largest estimate is shown.
+    leak["verdict"]["attack_at_low_fpr"] = None
+    assert any("found by gradient-boosting" in text for _, text in findings.achievements(leak))
+
+
+def test_groups_with_a_few_exposed_members_are_named(leak: dict[str, Any]) -> None:
+    outcome = leak["outcomes"][0]
+    for group in outcome["groups"]:
+        group["tails"] = []
+    assert findings.exposed_few(outcome) == ""
+    outcome["groups"][0]["tails"] = [
+        {"fpr": 0.001, "found": 12, "members": 600, "accused": 0, "nonmembers": 600,
+         "p_value": 1e-4, "adjusted_p": 0.002},
+    ]  # fmt: skip
+    assert findings.exposed_few(outcome) == (
+        "gradient-boosting singles out members of sex: Female (12 of 600 members above all but 0 "
+        "of 600 non-members)."
+    )
+    outcome["groups"][0]["tails"][0]["adjusted_p"] = 0.03
+    assert findings.exposed_few(outcome) == ""
+
+
+def test_a_leak_of_a_few_has_no_dots(leak: dict[str, Any]) -> None:
+    assert findings.dots(leak, leak["outcomes"][0]) is not None
+    leak["outcomes"][0]["adjusted_p"] = 0.3
+    assert findings.dots(leak, leak["outcomes"][0]) is None
 
 
 def test_rates_are_told_as_natural_frequencies(leak: dict[str, Any]) -> None:
@@ -18,8 +61,8 @@ def test_rates_are_told_as_natural_frequencies(leak: dict[str, Any]) -> None:
     assert found[0][0] == "138 of 200"
     assert found[1] == (
         "12 in 1,000",
-        "members are found while falsely accusing 1 in 1,000 non-members (with 95% confidence, "
-        "0.5% to 2.0%). Guessing would find 1.",
+        "members are found by gradient-boosting while falsely accusing 1 in 1,000 non-members "
+        "(with 95% confidence, 0.5% to 2.0%). Guessing would find 1.",
     )
     assert found[2][0] == "9 in 100"
     assert found[4][1].endswith("if half of the records asked about are.")

@@ -145,7 +145,7 @@ def test_a_reader_of_the_page_learns_what_the_report_holds(leak: dict[str, Any])
         "Leaks",
         leak["verdict"]["headline"],
         leak["verdict"]["reason"],
-        "Of 100 members and 100 non-members, it is right about 138 of 200",
+        "Of 100 members and 100 non-members, gradient-boosting is right about 138 of 200",
         "while falsely accusing 1 in 100 non-members (with 95% confidence, 7.3% to 11.1%)",
         "too few non-members to say (1,985)",
         "ε ≥ 0.83",
@@ -330,14 +330,14 @@ def test_leakage_stands_after_the_attacks_with_a_picture_and_what_it_does_not_sa
         "Who is most at risk"
     )
     for piece in (
-        "on average 0.141 nats of the 0.693 that would settle it above what shuffled membership",
+        "on average 0.112 nats of the 0.693 that would settle it, estimated from below",
         "The strongest attack on this model, lira, achieved 0.377 (0.337 to 0.417).",
         "not about this one model",
         "What output_divergence is: a lower bound on what the parameters tell.",
-        "0.760 nats 0.710 to 0.810 −0.029 p 0.020 0.436 0.421 to 0.450",
+        "0.760 nats 0.710 to 0.810 0.000 p 0.020 0.436 0.421 to 0.450",
         "Divergence of the parameters",
         "Mutual information within each group of records.",
-        "Female 1,300 0.200 interval unknown −0.029 p 0.020",
+        "Female 1,300 0.200 interval unknown 0.000 p 0.020",
         "What 32 models made like this one tell of a record",
     ):
         assert piece in page.text, piece
@@ -410,3 +410,23 @@ def test_a_key_that_is_missing_is_an_error_and_not_a_blank(leak: dict[str, Any])
     del leak["seed"]
     with pytest.raises(jinja2.UndefinedError):
         render(leak)
+
+
+def test_figures_of_an_invalid_audit_are_folded_away(
+    make_report: Callable[[str], dict[str, Any]],
+) -> None:
+    report = make_report("leaks") | {"verdict": make_report("invalid")["verdict"]}
+    page = render(report)
+    start, end = page.index("<details"), page.index("</details>")
+    assert start < page.index("gradient-boosting is right about") < end
+    assert start < page.index("Every attack that was tried") < end
+    assert page.index("Can this audit be trusted?") > end
+    assert "<details" not in render(make_report("leaks"))
+
+
+def test_a_leak_within_the_limits_has_a_calmer_tone(leak: dict[str, Any]) -> None:
+    assert 'class="leaks"' in render(leak)
+    leak["verdict"]["within_limit"] = True
+    page = render(leak)
+    assert 'class="small_leak"' in page
+    assert "Leaks, within the limits" in page

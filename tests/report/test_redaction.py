@@ -32,6 +32,7 @@ def groups(sizes: dict[str, tuple[int, int]], column: str = "race") -> list[dict
             "adjusted_p": 0.5,
             "excess": dict(nothing),
             "excess_adjusted_p": 0.5,
+            "tails": [],
         }
         for value, (members, nonmembers) in sizes.items()
     ]

@@ -60,6 +60,22 @@ def test_failed_controls_are_named_and_an_empty_audit_has_no_table(
     assert "advantage" not in text
 
 
+def test_an_invalid_audit_shows_no_figures(make_report: Callable[[str], dict[str, Any]]) -> None:
+    report = make_report("leaks") | {"verdict": make_report("invalid")["verdict"]}
+    text = flat(shown(report))
+    assert "Figures of 6 attacks are in report.json. Do not rely on them." in text
+    assert "0.383" not in text
+
+
+def test_a_leak_within_the_limits_is_shown_calmly(leak: dict[str, Any]) -> None:
+    loud = shown(leak, colour=True)
+    leak["verdict"]["within_limit"] = True
+    calm = shown(leak, colour=True)
+    assert "! Leaks, within the limits" in calm
+    assert "\x1b[31m" in loud
+    assert "\x1b[31m" not in calm
+
+
 def test_rates_that_cannot_be_told_are_said(make_report: Callable[[str], dict[str, Any]]) -> None:
     report = make_report("undecided")
     assert flat(shown(report)).count("too few") == len(report["outcomes"])
@@ -119,7 +135,7 @@ def test_leakage_is_one_line(leak: dict[str, Any], leakage: list[dict[str, Any]]
     assert "Information leakage" not in shown(leak)
     leak["leakage"] = leakage
     line = (
-        "Information leakage mutual information: 0.112 nats (0.099 to 0.125), by chance −0.029; "
+        "Information leakage mutual information: 0.112 nats (0.099 to 0.154), p 0.020; "
         "allows an advantage of 0.464"
     )
     assert f"{line}, where lira has 0.377 on this model" in flat(shown(leak))

@@ -16,6 +16,7 @@ from leakscope.trials.designs import (
     bootstrap,
     expand,
     fixed_size,
+    independent_halves,
     leave_one_out,
     model_seeds,
     paired,
@@ -33,6 +34,27 @@ def test_halves_are_exact_for_models_and_for_records(n: int, pairs: int, seed: i
     np.testing.assert_array_equal(roles[0::2].sum(axis=1), n // 2)
     np.testing.assert_array_equal(roles[1::2].sum(axis=1), n - n // 2)
     np.testing.assert_array_equal(roles.sum(axis=0), pairs)
+
+
+@given(st.integers(2, 30), st.integers(1, 9), st.integers(0, 2**40))
+def test_independent_halves_are_one_of_each_complementary_pair(
+    n: int, models: int, seed: int
+) -> None:
+    roles = independent_halves(n, models, seed)
+    assert (roles.shape, roles.dtype) == ((models, n), np.int8)
+    np.testing.assert_array_equal(roles.sum(axis=1), n // 2)
+    np.testing.assert_array_equal(roles, random_halves(n, 2 * models, seed)[::2])
+    np.testing.assert_array_equal(roles, independent_halves(n, models + 2, seed)[:models])
+
+
+def test_independent_halves_do_not_depend_on_each_other() -> None:
+    # Of 4 records there are 6 halves: all 36 pairs of rows have equal chances.
+    pairs = Counter(
+        (tuple(roles[0]), tuple(roles[1]))
+        for roles in (independent_halves(4, 2, seed) for seed in range(3600))
+    )
+    assert len(pairs) == 36
+    assert chisquare(list(pairs.values())).pvalue > RARE
 
 
 @given(st.data(), st.integers(1, 24), st.integers(1, 20), st.integers(0, 2**40))

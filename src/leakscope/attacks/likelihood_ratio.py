@@ -107,9 +107,9 @@ class LikelihoodRatio(Attack):
 
     fixed_variance: one variance for all records; None: where records have fewer than 8 shadow
     models on a side. The paper does so below 64 models in all. Measured here, each record's own
-    variances are better from 16 to 32 models on: AUC .85 against .75 (16) and .86 against .75 (32)
-    for forests on Adult, .61 against .60 and .62 against .61 for a small network on Adult, .959
-    against .961 and .965 against .962 for one on Location-30.
+    variances are better from 16 to 32 models on: AUC .85 against .74 (16) and .86 against .75 (32)
+    for forests on Adult, .65 against .65 and .66 against .65 for a small network on Adult, and in
+    an earlier run .959 against .961 and .965 against .962 for one on Location-30.
     """
 
     channel: ClassVar[str] = "margin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from leakscope.protocols import Attack, Bools, Channel, Floats, Knowledge, Model
 from leakscope.records import Records
 from leakscope.records.checks import listed
 from leakscope.registry import entries, lookup
-from leakscope.trials import Trials
+from leakscope.trials import Trials, drawn_together
 
 _LOG = logging.getLogger(__name__)
 
@@ -138,6 +139,8 @@ def run_battery(
     shadow models, observed through the channels of the attacks that need them. release: what a
     defense does to each channel of the model; the shadow models' are as they were observed.
     """
+    if trials is not None:
+        _warn_of_complements(membership, trials)
     observed: dict[str, Floats | LeakscopeError] = {}
     shots: dict[str, Shot] = {}
     not_run: dict[str, str] = {}
@@ -241,6 +244,18 @@ def _told(abilities: Sequence[str]) -> str:
         "records": "the training records that explain it",
     }
     return " and ".join(said.get(one, one) for one in abilities) + ", which"
+
+
+def _warn_of_complements(membership: Bools, trials: Trials) -> None:
+    """Warn where shadow models have the members (n,) of the target, or exactly the others."""
+    number = int(drawn_together(membership, trials.membership).sum())
+    if number:
+        warnings.warn(
+            f"{number} of {len(trials)} shadow models have the target's own members, or exactly "
+            "the others: they give its members away and bias attacks such as lira; use another "
+            "seed, or trials.as_target",
+            stacklevel=3,
+        )
 
 
 def _shoot(

@@ -39,6 +39,11 @@ def parts_of(attack: Attack) -> set[str]:
     return set(attack.channel.split(PLUS))
 
 
+def sees_predictions(channel: str) -> bool:
+    """Whether a channel shows labels, confidence or loss of the records, and nothing else."""
+    return set(channel.split(PLUS)) <= BESIDE
+
+
 def explanations_of(attack: Attack) -> set[str]:
     """The names of the explanations that an attack sees, or a summary of them."""
     return {

@@ -55,15 +55,18 @@ def audit(
     progress: Progress | None = None,
     command: str | None = None,
     dataset: str | None = None,
+    tail_limit: float = 5.0,
 ) -> Report:
     """Who can tell that a record was used to train this model, and how surely.
 
     model: a fitted scikit-learn estimator (or one that follows its interface), a function from
     features to probabilities, or an HttpModel. members, nonmembers: (X, y), a DataFrame with
     label=, or Records. groups: columns to report by. unit: the column of the person a row belongs
-    to. limit: the advantage below which no leak counts as found. prior: the share of members among
-    those an adversary asks about, for the positive predictive value. randomized: each record was
-    put on its side by an independent fair coin; only then is a lower bound on ε given, at delta.
+    to. limit: the advantage below which no leak counts as found. tail_limit: the same for the
+    members found at a false positive rate of 1 %, as a multiple of that rate. prior: the share of
+    members among those an adversary asks about, for the positive predictive value. randomized:
+    each record was put on its side by an independent fair coin; only then is a lower bound on ε
+    given, at delta.
     shadows: how many models to train like it, on other draws from these records, for the attacks
     that compare it with them; 0 leaves those attacks out. recipe: how to train one, an unfitted
     estimator, a name or a Recipe; a scikit-learn model's own clone by default. They are trained by
@@ -74,7 +77,7 @@ def audit(
     out: a folder for report.json, report.html and records.csv.
     """
     settings = Settings(
-        attacks, channels, limit, prior, randomized, delta, max_overlap, seed, shadows
+        attacks, channels, limit, prior, randomized, delta, max_overlap, seed, shadows, tail_limit
     )
     settings.check()
     _check_shadowing(shadows, recipe, workers, backend, address, fresh)
@@ -162,6 +165,7 @@ def audit_predictions(
     out: str | Path | None = None,
     progress: Progress | None = None,
     command: str | None = None,
+    tail_limit: float = 5.0,
 ) -> Report:
     """An audit from saved predictions, with no model at hand.
 
@@ -169,7 +173,9 @@ def audit_predictions(
     each column, by default the labels in sorted order where they are not the numbers 0 … k−1.
     Controls that look at features cannot be run, and the report says so.
     """
-    settings = Settings(attacks, channels, limit, prior, randomized, delta, max_overlap, seed)
+    settings = Settings(
+        attacks, channels, limit, prior, randomized, delta, max_overlap, seed, tail_limit=tail_limit
+    )
     settings.check()
     if out is not None:
         check_folder(out)

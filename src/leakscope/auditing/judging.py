@@ -22,6 +22,7 @@ TAUGHT = "The attack was taught by members, which the one-run bound on ε does n
 EQUAL = (
     "Every record of a side stands there more than once: a bound on ε would need a coin for each."
 )
+CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
 BY_UNIT = "Rows belong to persons: a bound on ε would need a coin per row."
 
 
@@ -36,10 +37,16 @@ def judge_battery(
     randomized: bool,
     delta: float,
 ) -> tuple[list[Outcome], dict[str, str]]:
-    """An outcome for each attack that ran, the surest advantage first; why others have none."""
+    """An outcome for each attack whose scores vary, the largest lower bound of the advantage first.
+
+    Also the reason for each attack that has none.
+    """
     alone = _alone(clusters, membership)
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
+        if np.ptp(shot.scores) == 0:
+            failed[name] = CONSTANT
+            continue
         try:
             outcome = _judge(shot, records, membership, folds, clusters, prior)
             note = _why_no_epsilon(shot, records, randomized)
@@ -98,6 +105,7 @@ def _judge(
         unit=clusters,
         groups=records.groups,
         inflation=shot.inflation,
+        halves=folds.half if shot.taught else None,
         prior=prior,
         models=shot.models,
         options=_options(attack),

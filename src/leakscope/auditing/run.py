@@ -29,9 +29,9 @@ from leakscope.auditing.settings import Settings
 from leakscope.auditing.shadows import Dealing, Shadowing, describe_trials, train_shadows
 from leakscope.auditing.subject import Subject, has_features, make_subject
 from leakscope.auditing.target import describe_target, target_control
-from leakscope.auditing.verdict import adjust, decide
+from leakscope.auditing.verdict import Limits, adjust, decide
 from leakscope.controls import Control
-from leakscope.controls.blind import blind_control
+from leakscope.controls.blind import ONE_POPULATION, blind_control
 from leakscope.controls.constant import constant_control, constant_model
 from leakscope.controls.target import variation_control
 from leakscope.metrics.outcome import Outcome
@@ -102,7 +102,9 @@ def run_audit(
     controls += found.controls
     for control in controls:
         _LOG.info("control %s: %s", control.name, control.detail)
-    verdict = decide(found.outcomes, controls, settings.limit)
+    limits = Limits(settings.limit, settings.tail_limit)
+    failures = found.battery.not_run | found.unjudged
+    verdict = decide(found.outcomes, controls, limits, failures)
     strongest = next((one for one in found.outcomes if one.attack == verdict.attack), None)
     report = {
         **_heading(command, settings),
@@ -190,7 +192,7 @@ def _controls(
         detail = (
             "Saved predictions have no features that a classifier blind to the model could see."
         )
-        blind = Control("blind baseline", passed=None, fatal=True, detail=detail)
+        blind = Control("blind baseline", None, True, detail, ONE_POPULATION)
     progress("running the attacks on a constant model", 1, 2)
     attacks = [shot.attack for shot in battery.shots.values()]
     nobody = Remembering(uninfluenced(constant_model(model, records), model))
@@ -240,8 +242,9 @@ def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
     """One line per record, as the user gave them: members first."""
     battery, nats = found.battery, found.leaks.records
     flagged = np.zeros_like(subject.membership)
-    if verdict.level == "leaks" and verdict.attack is not None:
-        flagged = vulnerable(battery.shots[verdict.attack].scores, subject.membership)
+    singling_out = verdict.attack_at_low_fpr or verdict.attack
+    if verdict.level == "leaks" and singling_out is not None:
+        flagged = vulnerable(battery.shots[singling_out].scores, subject.membership)
     order, records = np.lexsort((subject.row, ~subject.membership)), subject.records
     return RecordTable.from_parts(
         row=subject.row[order],
@@ -249,7 +252,11 @@ def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
         label=records.y[order],
         groups={name: values[order] for name, values in records.groups.items()},
         unit=None if records.unit is None else (subject.unit, records.unit[order]),
-        scores={name: shot.scores[order] for name, shot in battery.shots.items()},
+        scores={
+            name: shot.scores[order]
+            for name, shot in battery.shots.items()
+            if name not in found.unjudged
+        },
         leakage=None if nats is None else nats[order],
         vulnerable=flagged[order],
     )

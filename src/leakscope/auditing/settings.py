@@ -26,6 +26,7 @@ class Settings:
     max_overlap: float = 0.05
     seed: int = 0
     shadows: int = 0
+    tail_limit: float = 5.0
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
@@ -35,6 +36,11 @@ class Settings:
                 raise InputError(f"The {name} is {value!r}; choose a number between 0 and 1")
         if not _is_number(self.max_overlap) or not 0 <= self.max_overlap <= 1:
             raise InputError(f"The max_overlap is {self.max_overlap!r}; choose a share from 0 to 1")
+        if not _is_number(self.tail_limit) or not 1 < self.tail_limit <= 100:
+            raise InputError(
+                f"The tail_limit is {self.tail_limit!r}; choose a multiple of the false positive "
+                "rate above 1 and at most 100, such as 5"
+            )
         if not _is_number(self.shadows, Integral) or self.shadows < 0:
             raise InputError(
                 f"The number of shadow models is {self.shadows!r}; choose a whole number, such as "

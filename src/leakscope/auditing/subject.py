@@ -102,7 +102,7 @@ def _overlap_control(overlap: Overlap | None) -> Control:
         detail = (
             "Saved predictions have no features to compare: see that no record is on both sides."
         )
-        return Control("overlap", passed=None, fatal=True, detail=detail)
+        return Control("overlap", None, True, detail, "no record is on both sides")
     return overlap.control()
 
 

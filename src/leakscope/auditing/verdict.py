@@ -1,152 +1,380 @@
-"""The verdict: what the outcomes of all attacks together allow to be said.
+"""The verdict: what the outcomes of all attacks together allow us to conclude.
 
-It accounts for how many attacks were tried (Holm), decides on interval bounds and never on point
-estimates, and says how many records would decide where these do not.
+Each attack contributes a test of its advantage and exact tests of its highest scores, so that
+neither a small leak of everyone nor a certain leak of a few is missed. Holm's correction covers all
+of them. Decisions rest on interval bounds, never on point estimates. Where the records cannot
+decide, the verdict states how many would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from leakscope.auditing.choosing import sees_predictions
+from leakscope.auditing.judging import CONSTANT
 from leakscope.controls import Control
+from leakscope.controls.target import ACCURACY
 from leakscope.metrics.intervals import holm
 from leakscope.metrics.outcome import Outcome
-from leakscope.metrics.power import records_to_rule_out, records_to_show_leak
+from leakscope.metrics.power import (
+    records_to_bound_tpr,
+    records_to_rule_out,
+    records_to_show_leak,
+)
+from leakscope.metrics.tail_test import TAIL_FPRS, TailTest
+from leakscope.metrics.tails import Rate
 from leakscope.report import Verdict
+from leakscope.report.threat_models import threat_model
+from leakscope.report.words import count, number, one_in, p_value, percent
 
 # One-sided: the lower bound of a two-sided 95 % interval.
 LEVEL = 0.025
+# The FPR at which the share of members found is held to the tail limit.
+TAIL_FPR = 0.01
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What counts as no leak.
+
+    advantage: the largest advantage of any attack. tail: the most members found at a false
+    positive rate of 1 %, as a multiple of that rate.
+    """
+
+    advantage: float = 0.1
+    tail: float = 5.0
+
+    def tpr(self, fpr: float) -> float:
+        """The largest share of members found at this rate."""
+        return min(self.tail * fpr, 1.0)
 
 
 def adjust(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The outcomes with Holm's correction for how many attacks were tried."""
-    adjusted = holm([outcome.p_value for outcome in outcomes])
+    """The outcomes with Holm's correction over the tests of all attacks."""
+    family = [
+        p for outcome in outcomes for p in (outcome.p_value, *(t.p_value for t in outcome.tails))
+    ]
+    adjusted = iter(holm(family))
     return [
-        replace(outcome, adjusted_p=float(p)) for outcome, p in zip(outcomes, adjusted, strict=True)
+        replace(
+            outcome,
+            adjusted_p=next(adjusted),
+            tails=tuple(replace(test, adjusted_p=next(adjusted)) for test in outcome.tails),
+        )
+        for outcome in outcomes
     ]
 
 
-def decide(outcomes: Sequence[Outcome], controls: Sequence[Control], limit: float) -> Verdict:
-    """leaks, no_leak_found, undecided or invalid; outcomes as adjust() returns them."""
+def decide(
+    outcomes: Sequence[Outcome],
+    controls: Sequence[Control],
+    limits: Limits,
+    not_run: Mapping[str, str] | None = None,
+) -> Verdict:
+    """leaks, no_leak_found, undecided or invalid; outcomes as ``adjust`` returns them.
+
+    not_run: the reason for each attack that the user chose and that has no outcome.
+    """
+    verdict = _decide(outcomes, controls, limits, not_run or {})
+    return verdict if verdict.level == "invalid" else _qualified(verdict, controls)
+
+
+def _decide(
+    outcomes: Sequence[Outcome],
+    controls: Sequence[Control],
+    limits: Limits,
+    not_run: Mapping[str, str],
+) -> Verdict:
     failed = [control for control in controls if control.voids]
-    if failed or not outcomes:
-        reason = failed[0].detail if failed else "No attack could run on this model."
-        what = failed[0].name if failed else "attacks"
-        return Verdict(
-            level="invalid",
-            headline=f"This audit cannot tell: its control of the {what} failed."
-            if failed
-            else "This audit cannot tell: no attack could run.",
-            attack=None,
-            limit=limit,
-            records_to_decide=None,
-            reason=reason,
+    if failed:
+        headline = f"This audit is invalid: its control of the {failed[0].name} failed."
+        return _verdict("invalid", headline, failed[0].detail, limits)
+    if not outcomes:
+        return _nothing_ran(not_run, limits)
+    if any(o.adjusted_p <= LEVEL or _significant(o) for o in outcomes):
+        return _leaks(outcomes, limits)
+    doubt = _turned(outcomes, limits) or _no_evidence(outcomes, controls, limits)
+    return doubt or _weigh(outcomes, limits)
+
+
+def _weigh(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+    """No attack is significant: no leak found if every interval is within the limits."""
+    strongest = max(outcomes, key=lambda o: max(o.advantage.high, -o.advantage.low))
+    if _within(outcomes, limits) and strongest.advantage.low >= -limits.advantage:
+        return _no_leak_found(strongest, outcomes, limits)
+    return _undecided(strongest, outcomes, limits)
+
+
+def _verdict(
+    level: str,
+    headline: str,
+    reason: str,
+    limits: Limits,
+    *,
+    attack: Outcome | None = None,
+    attack_at_low_fpr: Outcome | None = None,
+    within_limit: bool = False,
+    records_to_decide: int | None = None,
+) -> Verdict:
+    return Verdict(
+        level=level,
+        headline=headline,
+        attack=None if attack is None else attack.attack,
+        attack_at_low_fpr=None if attack_at_low_fpr is None else attack_at_low_fpr.attack,
+        limit=limits.advantage,
+        tail_limit=limits.tail,
+        within_limit=within_limit,
+        records_to_decide=records_to_decide,
+        reason=reason,
+    )
+
+
+def _qualified(verdict: Verdict, controls: Sequence[Control]) -> Verdict:
+    """The verdict with the assumptions that no control could check, and what controls doubt."""
+    assumed = [c.assumption for c in controls if c.fatal and c.passed is None and c.assumption]
+    doubts = [c.detail for c in controls if c.name == ACCURACY and c.passed is False]
+    reason = " ".join([verdict.reason, *(doubt for doubt in doubts if doubt != verdict.reason)])
+    if not assumed:
+        return replace(verdict, reason=reason)
+    unchecked = f"This holds only if {' and '.join(assumed)}; the audit could not check that."
+    return replace(
+        verdict,
+        headline=f"{verdict.headline} {unchecked}",
+        reason=reason,
+        conditions=tuple(assumed),
+    )
+
+
+def _nothing_ran(not_run: Mapping[str, str], limits: Limits) -> Verdict:
+    """Constant scores leave the question open; an audit in which no attack could run is invalid."""
+    reasons = dict.fromkeys(not_run.values())
+    if CONSTANT in reasons:
+        headline = "Undecided: no attack can tell any two records apart."
+        names = ", ".join(name for name, reason in not_run.items() if reason == CONSTANT)
+        reason = f"Constant scores from {names}. {CONSTANT} Audit with other attacks."
+        return _verdict("undecided", headline, reason, limits)
+    headline = "This audit is invalid: no attack could run."
+    why = " ".join(f"{name}: {reason}" for name, reason in [*not_run.items()][:3])
+    return _verdict("invalid", headline, why or "No attack was selected.", limits)
+
+
+def _significant(outcome: Outcome) -> list[TailTest]:
+    return [test for test in outcome.tails if test.adjusted_p <= LEVEL]
+
+
+def _rate(outcome: Outcome, fpr: float) -> Rate | None:
+    return next((rate for rate in outcome.tpr_at_fpr if rate.fpr == fpr), None)
+
+
+def _within(outcomes: Sequence[Outcome], limits: Limits) -> bool:
+    """Whether every advantage, and every share of members found at a low FPR, is within limits."""
+    for outcome in outcomes:
+        rates = [_rate(outcome, fpr) for fpr in {TAIL_FPR, *(t.fpr for t in _significant(outcome))}]
+        if outcome.advantage.high > limits.advantage:
+            return False
+        if any(rate is not None and rate.high > limits.tpr(rate.fpr) for rate in rates):
+            return False
+    return True
+
+
+def _leaks(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+    """Led by the largest significant advantage and by the attack that finds most at a low FPR."""
+    on_average = [o for o in outcomes if o.adjusted_p <= LEVEL]
+    in_the_tail = [o for o in outcomes if _significant(o)]
+    largest = max(on_average, key=lambda o: o.advantage.value, default=None)
+    lowest = max(
+        in_the_tail,
+        key=lambda o: (o.tails[0].found / o.tails[0].members, o.auc.value),
+        default=None,
+    )
+    within = _within(outcomes, limits)
+    sentences, reasons = [], []
+    start = "A small leak, within the limits" if within else "This model leaks membership"
+    if largest is not None:
+        sentences.append(
+            f"{start}: the {largest.attack} attack, which {_threat(largest)}, is right about "
+            f"{round(100 * largest.accuracy.value)} of 100 records; guessing is right about 50."
         )
-    leaking = [outcome for outcome in outcomes if outcome.adjusted_p <= LEVEL]
-    if leaking:
-        return _leaks(max(leaking, key=lambda one: one.advantage.low), len(outcomes), limit)
-    # An attack that is wrong too often is right when turned round: no leak is two-sided. Its
-    # threshold may have retreated to where nobody is called a member, which the area still sees.
-    turned = [outcome for outcome in outcomes if 1 - 2 * outcome.auc.high > limit]
-    if turned:
-        return _turned(min(turned, key=lambda one: one.auc.high), limit)
-    strongest = max(outcomes, key=lambda one: max(one.advantage.high, -one.advantage.low))
-    if strongest.advantage.high <= limit and strongest.advantage.low >= -limit:
-        return _no_leak_found(strongest, len(outcomes), limit)
-    return _undecided(strongest, outcomes, limit)
-
-
-def _leaks(best: Outcome, tried: int, limit: float) -> Verdict:
-    right = round(100 * best.accuracy.value)
-    within = best.advantage.high <= limit
-    small = f"; it is real, and within the limit of {limit:g}" if within else ""
-    return Verdict(
-        level="leaks",
-        headline=f"This model gives its training records away: the {best.attack} attack is right "
-        f"about {right} of 100 records, where guessing is right about 50.",
-        attack=best.attack,
-        limit=limit,
-        records_to_decide=None,
-        reason=f"The {best.attack} attack has an advantage of {_told(best)}, above 0 after "
-        f"correction for {_attacks(tried)} (adjusted p {_at_least(best.adjusted_p)}){small}.",
+        reasons.append(
+            f"The {largest.attack} attack has an advantage of {_advantage(largest)}, above 0 "
+            f"{_corrected(outcomes)} (adjusted p {_equals(largest.adjusted_p)})."
+        )
+    if lowest is not None:
+        test = min(_significant(lowest), key=lambda t: t.p_value)
+        start = "It also" if lowest is largest else f"The {lowest.attack} attack"
+        if largest is None:
+            start = f"This model leaks a few training records: the {lowest.attack} attack"
+        who = "" if lowest is largest else f", which {_threat(lowest)},"
+        sentences.append(
+            f"{start}{who} finds {count(test.found)} of {count(test.members)} members while "
+            f"accusing at most {count(test.accused)} of {count(test.nonmembers)} non-members."
+        )
+        reasons.append(
+            f"Among the highest scores of {lowest.attack}, at a false positive rate of at most "
+            f"{percent(test.fpr)}, there are more members than chance explains "
+            f"(adjusted p {_equals(test.adjusted_p)})."
+        )
+    if within:
+        reasons.append(
+            f"Every 95% interval stays within the limits: an advantage of {limits.advantage:g}, "
+            f"and {percent(limits.tpr(TAIL_FPR))} of members found at {percent(TAIL_FPR, 0)} FPR."
+        )
+    leading = largest if largest is not None else lowest
+    return _verdict(
+        "leaks",
+        " ".join(sentences),
+        " ".join(reasons),
+        limits,
+        attack=leading,
+        attack_at_low_fpr=lowest,
+        within_limit=within,
     )
 
 
-def _no_leak_found(strongest: Outcome, tried: int, limit: float) -> Verdict:
-    return Verdict(
-        level="no_leak_found",
-        headline=f"No leak found: none of {_attacks(tried)} can have an advantage above {limit:g}.",
-        attack=strongest.attack,
-        limit=limit,
-        records_to_decide=None,
-        reason=f"The {strongest.attack} attack comes nearest to the limit, with an advantage of "
-        f"{_told(strongest)}; stronger attacks than these may exist.",
+def _turned(outcomes: Sequence[Outcome], limits: Limits) -> Verdict | None:
+    """Undecided where non-members look more like members; more records would not help.
+
+    An attack that is wrong too often is right when reversed. Its threshold may have retreated to
+    where nobody is called a member; the area still shows the reversal. Of many attacks one is below
+    0 by chance.
+    """
+    below = [o for o in outcomes if 1 - o.p_value <= LEVEL / len(outcomes)]
+    below += [o for o in outcomes if 1 - 2 * o.auc.high > limits.advantage]
+    if not below:
+        return None
+    worst = min(below, key=lambda o: o.auc.high)
+    return _verdict(
+        "undecided",
+        "Undecided: non-members look more like members than the members do. Check that the sides "
+        "are not swapped.",
+        f"The {worst.attack} attack has an advantage of {_advantage(worst)} and an AUC of "
+        f"{number(worst.auc.value)}. If the sides are not swapped, the model hides its members "
+        "too well: an attacker who reverses the attack finds them.",
+        limits,
+        attack=worst,
     )
 
 
-def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limit: float) -> Verdict:
-    # Of many attacks one is below 0 by chance.
-    if 1 - strongest.p_value <= LEVEL / len(outcomes):
-        return _turned(strongest, limit)
-    needed = _needed(outcomes, limit)
-    more = "" if needed is None else f"; about {needed:,} records on each side would decide"
-    return Verdict(
-        level="undecided",
-        headline="Undecided: these records show no leak, and cannot rule out an advantage above "
-        f"{limit:g}{more}.",
-        attack=strongest.attack,
-        limit=limit,
+def _no_evidence(
+    outcomes: Sequence[Outcome], controls: Sequence[Control], limits: Limits
+) -> Verdict | None:
+    """Undecided where quiet attacks do not show that the model is safe."""
+    if not any(sees_predictions(outcome.channel) for outcome in outcomes):
+        names = ", ".join(outcome.attack for outcome in outcomes)
+        return _verdict(
+            "undecided",
+            "Undecided: no attack on labels or confidence gave a result.",
+            f"Only {names} ran, without the model's own predictions on the records. Every attack "
+            "on these was left out, could not run, or gave constant scores.",
+            limits,
+        )
+    doubts = [control for control in controls if control.name == ACCURACY and not control.passed]
+    if not doubts:
+        return None
+    headline = "Undecided: the model's accuracy suggests wrong labels or swapped sides."
+    return _verdict("undecided", headline, doubts[0].detail, limits)
+
+
+def _no_leak_found(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+    rates = [rate for o in outcomes if (rate := _rate(o, TAIL_FPR)) is not None]
+    tail = (
+        f" At {percent(TAIL_FPR, 0)} FPR no attack finds more than "
+        f"{percent(max(rate.high for rate in rates))} of members."
+        if rates
+        else ""
+    )
+    return _verdict(
+        "no_leak_found",
+        f"No leak found: {_attacks(len(outcomes))} tried, each with a 95% interval of the "
+        f"advantage within ±{limits.advantage:g}.",
+        f"The {strongest.attack} attack comes nearest to the limit, with an advantage of "
+        f"{_advantage(strongest)}.{tail} Each of these bounds is exceeded by chance in at most "
+        "1 of 40 audits. Stronger attacks than these may exist.",
+        limits,
+        attack=strongest,
+    )
+
+
+def _undecided(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
+    open_tail = _open_tail(outcomes, limits)
+    open_average = max(strongest.advantage.high, -strongest.advantage.low) > limits.advantage
+    cannot, reasons = [], []
+    if open_average:
+        cannot.append(f"an advantage above {limits.advantage:g}")
+        reasons.append(
+            f"The {strongest.attack} attack has an advantage of {_advantage(strongest)}: not above "
+            f"0 {_corrected(outcomes)}, and not within the limit of {limits.advantage:g}."
+        )
+    if open_tail is not None:
+        strongest = strongest if open_average else open_tail
+        rate = _rate(open_tail, TAIL_FPR)
+        assert rate is not None
+        cannot.append(
+            f"that more than {percent(limits.tpr(TAIL_FPR), 0)} of members are found at "
+            f"{percent(TAIL_FPR, 0)} FPR"
+        )
+        reasons.append(
+            f"The {open_tail.attack} attack may find up to {percent(rate.high)} of members while "
+            f"accusing {one_in(TAIL_FPR)} non-members (95% interval)."
+        )
+    needed = _needed(outcomes, limits)
+    more = "" if needed is None else f"; about {count(needed)} records on each side would decide"
+    return _verdict(
+        "undecided",
+        f"Undecided: these records show no leak, and cannot rule out {' or '.join(cannot)}{more}.",
+        " ".join(reasons),
+        limits,
+        attack=strongest,
         records_to_decide=needed,
-        reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: not above 0 "
-        f"after correction for {_attacks(len(outcomes))}, and not within the limit of {limit:g}.",
     )
 
 
-def _turned(strongest: Outcome, limit: float) -> Verdict:
-    """Members look less like members than the others do: more records would not mend that."""
-    return Verdict(
-        level="undecided",
-        headline="Undecided: non-members look more like members than the members do; check that "
-        "the sides are not swapped.",
-        attack=strongest.attack,
-        limit=limit,
-        records_to_decide=None,
-        reason=f"The {strongest.attack} attack has an advantage of {_told(strongest)}: if the "
-        "sides are not swapped, the model hides its members too well, and an adversary who turns "
-        "the attack round finds them.",
-    )
+def _open_tail(outcomes: Sequence[Outcome], limits: Limits) -> Outcome | None:
+    """The attack with the largest share of members it may find at a low FPR, if above the limit."""
+    known = [(rate.high, o) for o in outcomes if (rate := _rate(o, TAIL_FPR)) is not None]
+    high, worst = max(known, key=lambda pair: pair[0], default=(0.0, None))
+    return worst if high > limits.tpr(TAIL_FPR) else None
 
 
-def _needed(outcomes: Sequence[Outcome], limit: float) -> int | None:
-    """Records per side with which some attack would be above 0, or all within the limit."""
+def _needed(outcomes: Sequence[Outcome], limits: Limits) -> int | None:
+    """Records per side with which some attack would be significant, or all within the limits."""
+    tests = len(outcomes) * (1 + len(TAIL_FPRS))
     leak = [
-        records_to_show_leak(
-            one.rates.tpr, one.rates.fpr, alpha=LEVEL / len(outcomes), overhead=one.overhead
-        )
-        for one in outcomes
+        records_to_show_leak(o.rates.tpr, o.rates.fpr, alpha=LEVEL / tests, overhead=o.overhead)
+        for o in outcomes
     ]
     safe = [
-        records_to_rule_out(one.rates.tpr, one.rates.fpr, limit, overhead=one.overhead)
-        for one in outcomes
+        records_to_rule_out(o.rates.tpr, o.rates.fpr, limits.advantage, overhead=o.overhead)
+        for o in outcomes
     ]
+    for outcome in outcomes:
+        rate = _rate(outcome, TAIL_FPR)
+        if rate is not None and rate.high > limits.tpr(TAIL_FPR):
+            few = records_to_bound_tpr(rate.value, TAIL_FPR, limits.tpr(TAIL_FPR))
+            safe.append(None if few is None else round(few * outcome.overhead))
     enough = [number for number in leak if number is not None]
     if None not in safe:
         enough.append(max(number for number in safe if number is not None))
     return min(enough, default=None)
 
 
+def _threat(outcome: Outcome) -> str:
+    return threat_model(outcome.channel, outcome.knowledge, outcome.models)
+
+
 def _attacks(tried: int) -> str:
     return "1 attack" if tried == 1 else f"{tried} attacks"
 
 
-def _told(outcome: Outcome) -> str:
-    value, low, high = (
-        f"{number:.3f}".replace("-", "−")
-        for number in (outcome.advantage.value, outcome.advantage.low, outcome.advantage.high)
-    )
-    return f"{value} (95% interval {low} to {high})"
+def _corrected(outcomes: Sequence[Outcome]) -> str:
+    return f"after correction for {_attacks(len(outcomes))}"
 
 
-def _at_least(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+def _advantage(outcome: Outcome) -> str:
+    figures = outcome.advantage
+    return f"{number(figures.value)} (95% interval {number(figures.low)} to {number(figures.high)})"
+
+
+def _equals(p: float) -> str:
+    return p_value(p) if p < 0.001 else f"= {p_value(p)}"

@@ -82,6 +82,7 @@ class Call:
             "attacks": names_in("attacks", asked.attacks),
             "channels": names_in("channels", asked.channels),
             "limit": asked.limit,
+            "tail_limit": asked.tail_limit,
             "prior": asked.prior,
             "randomized": drawn_here if asked.randomized is None else asked.randomized,
             "delta": asked.delta,

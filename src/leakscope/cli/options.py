@@ -197,6 +197,15 @@ class AuditOptions:
         float | None,
         _option("The advantage up to which no leak counts as found.", HOW, show_default="0.1"),
     ] = None
+    tail_limit: Annotated[
+        float | None,
+        _option(
+            "The most members found at 1 % FPR for which no leak counts as found, as a multiple of "
+            "the FPR.",
+            HOW,
+            show_default="5",
+        ),
+    ] = None
     prior: Annotated[
         float | None,
         _option(

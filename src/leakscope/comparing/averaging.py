@@ -93,16 +93,59 @@ class Figures:
             max(self.least, other.least),
         )
 
+    @property
+    def all_zero(self) -> bool:
+        """Whether every value and influence is 0, as of two models with the same answers."""
+        return not self.values.any() and not self.influence.any()
+
+    def spread(self) -> Spread:
+        """The mean over the seeds, with the parts of its variance."""
+        s = len(self.values)
+        return Spread(
+            value=float(self.values.mean()),
+            seeds=s,
+            by_seeds=float(self.values.var(ddof=1)) / s if s > 1 else 0.0,
+            by_records=float(np.square(self.influence.sum(axis=0)).sum()) / s**2,
+            cells=float(np.square(self.influence).sum()) / s**2,
+            least=self.least,
+        )
+
     def mean(self, tail: float = TAIL) -> Interval:
         """The mean over the seeds; tail: the chance left at each end of its interval."""
-        s, value = len(self.values), float(self.values.mean())
-        by_records = float(np.square(self.influence.sum(axis=0)).sum()) / s**2
-        cells = float(np.square(self.influence).sum()) / s**2
-        by_seeds = float(self.values.var(ddof=1)) / s if s > 1 else 0.0
-        variance = max(by_seeds + by_records - cells, by_records, self.least)
-        freedom = math.inf if by_seeds == 0 else (s - 1) * (variance / by_seeds) ** 2
+        return self.spread().interval(tail)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean over seeds, and the parts of its variance: by seeds, by records and by both."""
+
+    value: float
+    seeds: int
+    by_seeds: float
+    by_records: float
+    cells: float
+    least: float
+
+    def interval(self, tail: float = TAIL) -> Interval:
+        """The interval of the mean; tail: the chance left at each end."""
+        variance = max(self.by_seeds + self.by_records - self.cells, self.by_records, self.least)
+        steady = self.by_seeds == 0
+        freedom = math.inf if steady else (self.seeds - 1) * (variance / self.by_seeds) ** 2
         half = -float(stdtrit(freedom, tail)) * math.sqrt(variance)
-        return Interval(value, value - half, value + half)
+        return Interval(self.value, self.value - half, self.value + half)
+
+    def with_seeds(self, n: int) -> Spread:
+        """What n seeds would show if the mean and the spread stayed as observed.
+
+        More seeds divide the variance between seeds; what seeds share through the same records
+        stays. One observed seed shows neither, so n seeds cannot be predicted from it.
+        """
+        if self.seeds in (n, 1):
+            return self
+        less = self.seeds / n
+        shared = (self.by_records - self.cells) * self.seeds / (self.seeds - 1) * (n - 1) / n
+        cells = self.cells * less
+        return Spread(self.value, n, self.by_seeds * less, shared + cells, cells, self.least)
 
 
 def within(interval: Interval, low: float, high: float) -> Interval:

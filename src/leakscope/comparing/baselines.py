@@ -7,7 +7,8 @@ is as accurate in training. Both are therefore trained too, from what the defend
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,9 @@ from leakscope.protocols import Defense, Recipe
 from leakscope.recipes.torch import TorchRecipe
 
 EQUAL_COMPUTE, EQUAL_ACCURACY = "equal compute", "early stopping at the same train accuracy"
+
+# Equal compute as a user writes it.
+LONGER = re.compile(rf"{EqualCompute.name}:\d+")
 
 Rows = Mapping[str, Sequence[Judged]]
 
@@ -40,6 +44,16 @@ class Baseline:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {**vars(self), "beside": list(self.beside)}
+
+
+def described(said: Sequence[Baseline], names: Iterable[str]) -> dict[str, str]:
+    """What each of these rows is that is a baseline and no defense, none apart."""
+    kinds = {name: EQUAL_COMPUTE for name in names if LONGER.fullmatch(name)}
+    return kinds | {
+        one.defense: f"{one.kind} as {' and '.join(one.beside)}"
+        for one in said
+        if one.defense is not None
+    }
 
 
 def baselines(

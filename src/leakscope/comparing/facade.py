@@ -11,9 +11,10 @@ from typing import Any
 import leakscope
 from leakscope.auditing.facade import TRIALS
 from leakscope.auditing.settings import typed
-from leakscope.comparing.advice import advise
-from leakscope.comparing.baselines import baselines
+from leakscope.comparing.advice import Advisor, resolution
+from leakscope.comparing.baselines import baselines, described
 from leakscope.comparing.contest import Contest
+from leakscope.comparing.defending import NONE
 from leakscope.comparing.judging import Judged
 from leakscope.comparing.running import Bench, Place
 from leakscope.comparing.setup import Plan, make_plan
@@ -31,10 +32,13 @@ HOW = {
     "intervals": "Means over seeds have intervals that cover both other records and other seeds "
     "(clustered in two ways, Student's quantile); with one seed they cover records alone.",
     "differences": "Paired by seed and by record; their intervals hold together for all defenses "
-    "(Bonferroni), so that the best of many is not taken for better by luck. Surely: the interval "
-    "excludes 0.",
-    "frontier": "The defenses that no other surely beats, by intervals of 95% each, in both test "
-    "accuracy and attack accuracy.",
+    "(Bonferroni), so that the best of many is not taken for better by luck. Significant: the "
+    "interval excludes 0.",
+    "frontier": "The defenses that no other significantly dominates: none is significantly better "
+    "in both test accuracy and attack accuracy, or in one where the other is exactly equal. A "
+    "defense is undecided unless it is significantly better than each other in one of both.",
+    "seeds_needed": "How many seeds would decide if the observed differences and their spread "
+    "between seeds hold.",
     "predict_seconds": "For all members and evaluation non-members of the seed.",
 }
 
@@ -108,7 +112,10 @@ def _compared(
     added, said = baselines(plan.compared, judged, plan.recipe, plan.members)
     judged |= {one.name: bench.judge(one) for one in added}
     contest = Contest(judged)
-    summaries = {name: contest.summary(name) for name in contest.names}
+    kinds = described(said, contest.names)
+    summaries = {
+        name: contest.summary(name) | {"baseline": _baseline(name, kinds)} for name in contest.names
+    }
     progress("done", 1, 1)
     return Comparison(
         {
@@ -126,13 +133,18 @@ def _compared(
             "rows": [one.row for rows in judged.values() for one in rows],
             "summary": [*summaries.values()],
             "frontier": contest.frontier(),
-            "advice": advise(contest, summaries, plan.limit),
+            "frontier_resolution": resolution(contest),
+            "advice": Advisor(contest, summaries, plan.limit, kinds).advice(),
             "cost": {
                 "models": sum(len(rows) for rows in judged.values()) * (1 + plan.shadows),
                 "seconds": round(time.monotonic() - started, 3),
             },
         }
     )
+
+
+def _baseline(name: str, kinds: Mapping[str, str]) -> str | None:
+    return "no defense" if name == NONE else kinds.get(name)
 
 
 def _not_run(plan: Plan, judged: Mapping[str, Sequence[Judged]]) -> list[dict[str, Any]]:

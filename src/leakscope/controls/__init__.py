@@ -8,12 +8,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Control:
-    """One control: passed, failed, or (None) could not be run; a fatal failure voids the audit."""
+    """One control: passed, failed, or (None) could not be run; a fatal failure voids the audit.
+
+    assumption: what the verdict takes for granted where a fatal control could not be run.
+    """
 
     name: str
     passed: bool | None
     fatal: bool
     detail: str
+    assumption: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON."""

@@ -27,6 +27,7 @@ from leakscope.records import Records
 from leakscope.records.checks import as_floats, holds_numbers
 
 LEVEL = 0.001
+ONE_POPULATION = "members and non-members were drawn from one population"
 PERMUTATIONS = 4999
 # Permutations that differ as much: p is then far above the level, and known well enough.
 ENOUGH = 20
@@ -43,9 +44,8 @@ def blind_control(records: Records, membership: Bools, folds: Folds, seed: int) 
     judged = np.flatnonzero(~folds.half)[:MOST_RECORDS]
     for part in (taught, judged):
         if membership[part].all() or not membership[part].any():
-            return Control(
-                "blind baseline", None, True, "Too few records to teach a blind classifier."
-            )
+            detail = "Too few records to train a blind classifier."
+            return Control("blind baseline", None, True, detail, ONE_POPULATION)
     # Nobody else is looked at: a million records need not become numbers for these.
     chosen = np.sort(np.concatenate([taught, judged]))
     records, membership, blocks = records.take(chosen), membership[chosen], blocks[chosen]

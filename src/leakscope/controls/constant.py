@@ -48,7 +48,8 @@ def constant_control(
     left_out = f" It could not be tried with {', '.join(not_run)}." if not_run else ""
     if not shots:
         detail = f"No attack could be tried on a model that says the same of everyone.{left_out}"
-        return Control("constant model", passed=None, fatal=True, detail=detail)
+        assumption = "the labels have the same distribution on both sides"
+        return Control("constant model", None, True, detail, assumption)
     suspects = []
     for name, (scores, inflation) in sorted(shots.items()):
         area = auc_delong(

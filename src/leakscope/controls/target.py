@@ -11,6 +11,7 @@ from leakscope.metrics.intervals import Interval
 from leakscope.protocols import Floats
 
 FEWEST = 20  # per side: below, intervals (clustered ones above all) no longer hold what they say
+ACCURACY = "accuracy of the target"
 FEW = 100  # per side: below, hardly any interval is narrow enough to decide
 
 
@@ -44,7 +45,7 @@ def accuracy_control(
     )
     if classes and member.high < 1 / classes:
         return Control(
-            "accuracy of the target",
+            ACCURACY,
             passed=False,
             fatal=False,
             detail=f"{told}: fewer members than by guessing among {classes} classes; check that "
@@ -52,12 +53,12 @@ def accuracy_control(
         )
     if gap.high < 0:
         return Control(
-            "accuracy of the target",
+            ACCURACY,
             passed=False,
             fatal=False,
             detail=f"{told}: it does better on non-members; check that the sides are not swapped.",
         )
-    return Control("accuracy of the target", passed=True, fatal=False, detail=f"{told}.")
+    return Control(ACCURACY, passed=True, fatal=False, detail=f"{told}.")
 
 
 def error_control(member: float, nonmember: float) -> Control:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ class Null:
     """What the measure shows where membership was shuffled, so that there is nothing to find.
 
     ``mean`` and ``high`` are of the averages over records: their mean and the value that one in
-    twenty exceeds. ``p_value`` is the chance that shuffling gives as much as was found.
+    twenty exceeds, shown as 0 where they are below 0. ``p_value`` is the chance that shuffling
+    gives as much as was found.
     """
 
     mean: float
@@ -81,13 +82,17 @@ class Leakage:
     """One measure of leakage: for each record (n,), averaged, and by group, with intervals.
 
     ``low`` and ``high`` (n,) are the ends of each record's own interval, for other models; the
-    interval of the mean is for other models and other records. ``bound`` is the most that the
-    advantage of an adversary who sees the same could be if the average, less what shuffling gives
-    where that is below 0, were exactly right, ``bound_low`` and ``bound_high`` the same for the
-    ends of its interval, and ``null_bound`` for the average that one shuffle in twenty exceeds;
-    NaN where one shuffle in twenty exceeds this average, which bounds nothing, and for an
-    advantage that was reached, which limits nobody. ``note`` says what the measure is, and what it
-    is a bound on.
+    interval of the mean is for other models and other records. All figures are within what the
+    measure can be: an estimate of mutual information below 0 is shown as 0. ``underestimate`` is
+    how far the estimate is below 0 on average where membership was shuffled. The upper ends of
+    intervals allow for it; the lower ends do not, and are lower bounds on the truth.
+
+    ``bound`` is the most that the advantage of an adversary who sees the same could be if the
+    estimated average, plus the underestimate, were exactly right, ``bound_low`` and ``bound_high``
+    the same for the ends of its interval, and ``null_bound`` for the average that one shuffle in
+    twenty exceeds; NaN where one shuffle in twenty exceeds this average, which bounds nothing, and
+    for an advantage that was reached, which limits nobody. ``note`` says what the measure is, and
+    what it is a bound on.
     """
 
     measure: str
@@ -100,6 +105,7 @@ class Leakage:
     bound_low: float
     bound_high: float
     null_bound: float
+    underestimate: float
     models: int
     note: str
     groups: tuple[GroupLeakage, ...] = ()
@@ -114,6 +120,7 @@ class Leakage:
             "bound_high": finite(self.bound_high),
             "null": self.null.to_dict(),
             "null_bound": finite(self.null_bound),
+            "underestimate": self.underestimate,
             "models": self.models,
             "note": self.note,
             "groups": [group.to_dict() for group in self.groups],
@@ -203,48 +210,61 @@ def leakage_of(
     unit: ArrayLike | None,
     confidence: float,
 ) -> Leakage:
-    """The result; ends of intervals are kept within what the measure can be."""
-    n = len(folded.records)
-    codes = record_units(unit, n)
+    """The result; figures are kept within what the measure can be.
 
-    def mean(chosen: Bools) -> Interval:
-        found = folded.mean(chosen, codes, confidence)
-        low, high = (float(np.clip(end, *limits)) for end in (found.low, found.high))
-        return Interval(found.value, low, high)
+    The interval holds what the estimator aims at, which is below the truth: what shuffled
+    membership shows below 0 is added to the upper end, and the lower end is left as it is.
+    """
+    n = len(folded.records)
+    codes, everyone = record_units(unit, n), np.ones(n, dtype=bool)
+    average, chance = folded.mean(everyone, codes, confidence), folded.null(everyone)
+    error = _underestimate(chance, limits)
+
+    def inside(value: float) -> float:
+        return float(np.clip(value, *limits))
+
+    def shown(chosen: Bools) -> tuple[Interval, Null]:
+        mean, null = folded.mean(chosen, codes, confidence), folded.null(chosen)
+        high = mean.high + _underestimate(null, limits)
+        interval = Interval(inside(mean.value), inside(mean.low), inside(high))
+        # Chance finds nothing: a level below 0, also of an advantage, is the estimator's error.
+        return interval, replace(null, mean=max(null.mean, 0.0), high=max(null.high, 0.0))
 
     rows = []
     for name, column in (groups or {}).items():
         values, of = value_codes(column, n, name)
         for index, value in enumerate(values):
             mine = of == index
-            rows.append(GroupLeakage(name, value, int(mine.sum()), mean(mine), folded.null(mine)))
-    everyone = np.ones(n, dtype=bool)
-    average, null = mean(everyone), folded.null(everyone)
-    low, high = (np.clip(ends, *limits) for ends in folded.ends(confidence))
-
-    # How far the estimate errs downwards where there is nothing to find: a limit must not.
-    error = max(-null.mean, 0.0)
+            rows.append(GroupLeakage(name, value, int(mine.sum()), *shown(mine)))
+    low, high = folded.ends(confidence)
 
     def implied(value: float) -> float:
         # What one shuffle in twenty exceeds is no ground for a bound.
-        unknown = math.isnan(value) or average.value <= null.high
+        unknown = math.isnan(value) or average.value <= chance.high
         return math.nan if unknown else bound(max(value + error, 0.0))
 
+    mean, null = shown(everyone)
     return Leakage(
         measure=measure,
-        records=folded.records,
-        low=low,
-        high=high,
-        mean=average,
+        records=np.clip(folded.records, *limits),
+        low=np.clip(low, *limits),
+        high=np.clip(high + error, *limits),
+        mean=mean,
         null=null,
         bound=implied(average.value),
         bound_low=implied(average.low),
         bound_high=implied(average.high),
-        null_bound=implied(null.high),
+        null_bound=implied(chance.high),
+        underestimate=error,
         models=models,
         note=note,
         groups=tuple(rows),
     )
+
+
+def _underestimate(null: Null, limits: tuple[float, float]) -> float:
+    """How far the estimate is below the least it can be where there is nothing to find."""
+    return max(limits[0] - null.mean, 0.0)
 
 
 def check_membership(membership: ArrayLike, models: int, needed: int) -> Bools:

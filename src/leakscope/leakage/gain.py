@@ -66,8 +66,8 @@ def accuracy_range(js: float) -> tuple[float, float]:
 class Gain:
     """The divergence of a model's outputs for members and for others, and what follows from it.
 
-    js: in nats with its interval, less what the number of records alone brings; it may be below 0.
-    null: what shuffled membership shows.
+    js: in nats with its interval, less what the number of records alone brings; 0 where that is
+    more than was found. null: what shuffled membership shows.
     """
 
     js: Interval
@@ -77,7 +77,7 @@ class Gain:
     @property
     def gain(self) -> Interval:
         """The gain of the best adversary."""
-        ends = (optimal_gain(max(one, 0.0)) for one in (self.js.value, self.js.low, self.js.high))
+        ends = (optimal_gain(one) for one in (self.js.value, self.js.low, self.js.high))
         return Interval(*ends)
 
     @property
@@ -132,13 +132,13 @@ def output_gain(
     ends = root_ends(np.array(max(value, 0.0)), np.maximum(left, 0.0), tail)
     shuffled = np.array([measure(rng.permutation(members), everyone) for _ in range(permutations)])
     null = Null(
-        float(shuffled.mean()),
-        float(np.quantile(shuffled, 0.95)),
+        max(float(shuffled.mean()), 0.0),
+        max(float(np.quantile(shuffled, 0.95)), 0.0),
         (1 + int(np.count_nonzero(shuffled >= value))) / (1 + permutations),
         permutations,
     )
-    low, high = (min(float(end), math.log(2)) for end in ends)
-    return Gain(Interval(value, min(low, value), max(high, value)), null, method)
+    low, found, high = (min(float(end), math.log(2)) for end in (ends[0], max(value, 0.0), ends[1]))
+    return Gain(Interval(found, min(low, found), max(high, found)), null, method)
 
 
 # The divergence for a membership (n,), of the records of a mask (n,).

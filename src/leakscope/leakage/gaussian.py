@@ -43,8 +43,8 @@ def parameter_leakage(
     """ρ_KL of each record from the parameters of models trained independently.
 
     parameters (m, p) of m models, membership (m, n): which records each was trained on. Finite
-    samples differ by chance: the expectation of that, ``expected_by_chance``, is subtracted, so
-    that a record may come out below 0. Where models are *not* independent, as in complementary
+    samples differ by chance: the expectation of that, ``expected_by_chance``, is subtracted;
+    what is then below 0 is shown as 0. Where models are *not* independent, as in complementary
     pairs, chance does something else: given their ``design``, what memberships dealt anew show on
     average is subtracted in its place; without it, the permutation null shows what is left. Models
     that share all records but one must not be used here.
@@ -76,7 +76,7 @@ def parameter_leakage(
         measure="parameter_rho_kl",
         note=f"{NOTE}, less what {chance} show by chance.",
         bound=lambda value: float(advantage_bound(value)),
-        limits=(-math.inf, math.inf),
+        limits=(0.0, math.inf),
         models=m,
         groups=groups,
         unit=unit,

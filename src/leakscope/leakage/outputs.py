@@ -64,7 +64,7 @@ def _measures(neighbours: int, seed: int) -> tuple[Measure, ...]:
             f"nats of at most ln 2, cross-validated: {LOWER}.",
             lambda seen, folds: prepare_information(seen, folds % 10),
             lambda value: float(advantage_bound_of_information(value)),
-            (-math.inf, math.log(2)),
+            (0.0, math.log(2)),
         ),
         Measure(
             "divergence",
@@ -72,7 +72,7 @@ def _measures(neighbours: int, seed: int) -> tuple[Measure, ...]:
             f"and without it in training, in nats, by nearest neighbours: {LOWER}.",
             lambda seen, _: prepare_divergence(seen, neighbours, seed),
             lambda value: float(advantage_bound(value)),
-            (-math.inf, math.inf),
+            (0.0, math.inf),
         ),
         Measure(
             "advantage",

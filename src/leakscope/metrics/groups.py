@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from leakscope.errors import InputError
 from leakscope.metrics.intervals import NONE, Interval, finite, holm
 from leakscope.metrics.rates import Rates, excess
-from leakscope.metrics.samples import Codes, check_mask, unit_codes
+from leakscope.metrics.samples import Codes, check_mask, check_scores, unit_codes
+from leakscope.metrics.tail_test import TailTest, adjust_together, tail_tests
 from leakscope.protocols import Bools
 
 
@@ -21,7 +22,8 @@ from leakscope.protocols import Bools
 class Group:
     """One value of one group column; NaN where a side is empty and nothing can be said.
 
-    ``excess`` is the advantage within the group minus that on everyone else.
+    ``excess`` is the advantage within the group minus that on everyone else. ``tails`` test the
+    highest scores of the group, whose records are all in them.
     """
 
     group: str
@@ -33,6 +35,7 @@ class Group:
     adjusted_p: float = math.nan
     excess: Interval = NONE
     excess_adjusted_p: float = math.nan
+    tails: tuple[TailTest, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -46,6 +49,7 @@ class Group:
             "adjusted_p": finite(self.adjusted_p),
             "excess": self.excess.to_dict(),
             "excess_adjusted_p": finite(self.excess_adjusted_p),
+            "tails": [test.to_dict() for test in self.tails],
         }
 
 
@@ -90,6 +94,37 @@ def by_group(
     return tuple(
         replace(one, adjusted_p=p, excess_adjusted_p=difference)
         for one, p, difference in zip(found, adjusted, differences, strict=True)
+    )
+
+
+def with_tails(
+    groups: tuple[Group, ...],
+    scores: ArrayLike,
+    membership: ArrayLike,
+    columns: Mapping[str, ArrayLike],
+    unit: ArrayLike | None = None,
+    halves: ArrayLike | None = None,
+) -> tuple[Group, ...]:
+    """The groups with a test of their highest scores, Holm's over all groups and rates.
+
+    Every record of a group counts, because the thresholds of these tests follow from ranks alone.
+    """
+    values, members = check_scores(scores, membership)
+    codes = {name: value_codes(column, len(values), name) for name, column in columns.items()}
+    tests: dict[int, tuple[TailTest, ...]] = {}
+    for index, group in enumerate(groups):
+        names, of = codes[group.group]
+        rows = of == names.index(group.value)
+        if members[rows].any() and not members[rows].all():
+            tests[index] = tail_tests(
+                values[rows],
+                members[rows],
+                unit=None if unit is None else np.asarray(unit)[rows],
+                halves=None if halves is None else np.asarray(halves)[rows],
+            )
+    adjusted = adjust_together(tests)
+    return tuple(
+        replace(group, tails=adjusted.get(index, ())) for index, group in enumerate(groups)
     )
 
 

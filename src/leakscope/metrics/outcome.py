@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from leakscope.metrics.curves import Curve, roc
 from leakscope.metrics.epsilon import Epsilon
-from leakscope.metrics.groups import Group, by_group, value_codes
+from leakscope.metrics.groups import Group, by_group, value_codes, with_tails
 from leakscope.metrics.histograms import Histogram, histogram
 from leakscope.metrics.intervals import Interval, finite
 from leakscope.metrics.rates import Rates
 from leakscope.metrics.samples import check_scores, unit_codes
+from leakscope.metrics.tail_test import TailTest, tail_tests
 from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import Threshold, draw_calibration
 
@@ -27,9 +28,9 @@ class Outcome:
 
     The advantage, accuracy, PPV and p-value are those of the threshold, on the records that had no
     part in choosing it; ``rates`` are what they follow from. ``overhead`` is how many records it
-    took to make one effective record of those judged, on the side where it took more.
-    ``adjusted_p`` and ``epsilon_lower`` are for those who know all attacks, and how membership was
-    drawn, to fill in.
+    took to make one effective record of those judged, on the side where it took more. ``tails``
+    test the highest scores. ``adjusted_p``, theirs too, and ``epsilon_lower`` are filled in later:
+    they depend on the other attacks and on how membership was drawn.
     """
 
     attack: str
@@ -51,6 +52,7 @@ class Outcome:
     groups: tuple[Group, ...]
     rates: Rates
     overhead: float
+    tails: tuple[TailTest, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     adjusted_p: float = math.nan
     epsilon_lower: Epsilon | None = None
@@ -71,6 +73,7 @@ class Outcome:
             "threshold": self.threshold.to_dict(),
             "rates": self.rates.to_dict(),
             "tpr_at_fpr": [rate.to_dict() for rate in self.tpr_at_fpr],
+            "tails": [test.to_dict() for test in self.tails],
             "ppv": {"prior": self.prior, **self.ppv.to_dict()},
             "epsilon_lower": None if self.epsilon_lower is None else self.epsilon_lower.to_dict(),
             "epsilon_note": self.epsilon_note,
@@ -98,6 +101,7 @@ def judge(
     unit: ArrayLike | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
     inflation: float = 1.0,
+    halves: ArrayLike | None = None,
     prior: float = 0.5,
     models: int = 1,
     options: Mapping[str, Any] | None = None,
@@ -105,8 +109,9 @@ def judge(
 ) -> Outcome:
     """Everything there is to say about an attack from its scores (n,), higher for members.
 
-    The arguments are those of ``roc``, and what the report tells of the attack. Groups are judged
-    on the records the threshold is judged on.
+    The arguments are those of ``roc`` and what the report says about the attack. Groups are judged
+    on the records the threshold is judged on. ``halves`` (n,) marks one of two halves whose scores
+    were learned from each other.
     """
     values, members = check_scores(scores, membership)
     columns = dict(groups or {})
@@ -145,9 +150,17 @@ def judge(
         p_value=result.p_value,
         curve=result.curve,
         histogram=histogram(values, members),
-        groups=by_group(
-            values >= result.threshold.value, members, columns, result.judged, unit, inflation
+        groups=with_tails(
+            by_group(
+                values >= result.threshold.value, members, columns, result.judged, unit, inflation
+            ),
+            values,
+            members,
+            columns,
+            unit,
+            halves,
         ),
+        tails=tail_tests(values, members, unit=unit, halves=halves),
         rates=result.rates,
         overhead=max(
             np.count_nonzero(members) / result.rates.members,

@@ -60,6 +60,22 @@ def records_to_rule_out(
     return _fewest(ruled_out, overhead)
 
 
+def records_to_bound_tpr(
+    tpr: float, fpr: float, limit: float, *, power: float = 0.8, confidence: float = 0.95
+) -> int | None:
+    """Records per side that would put the upper end of a TPR at this FPR within the limit.
+
+    Few members and few non-members lie above the threshold, and both counts vary like Poisson's:
+    on the log scale the ratio of the two has the variance 1 / (n·TPR) + 1 / (n·FPR). None where
+    the TPR itself is not within the limit.
+    """
+    rate = max(tpr, fpr)  # at chance the TPR is the FPR; a smaller estimate is luck
+    if rate >= limit:
+        return None
+    reach = quantile_of(confidence) + float(ndtri(power))
+    return math.ceil((1 / rate + 1 / fpr) * (reach / math.log(limit / rate)) ** 2)
+
+
 def _margin(p1: float, p0: float, alpha: float, power: float, overhead: float) -> float:
     """How far the advantage of one effective record per side may fall short, at this power."""
     if not (0 < alpha < 0.5 and 0.5 <= power < 1 and overhead >= 1):

@@ -38,11 +38,11 @@ class Rate:
 
 def cut_at(others: Floats, fpr: float) -> float:
     """The score that at most this share of the non-members, sorted and rising, lies above."""
-    return float(others[len(others) - 1 - _allowed(len(others), fpr)])
+    return float(others[len(others) - 1 - allowed_false_positives(len(others), fpr)])
 
 
-def _allowed(n: int, fpr: float) -> int:
-    """How many of n non-members may be accused; rounding must not lose one."""
+def allowed_false_positives(n: int, fpr: float) -> int:
+    """The number of n non-members that a rate allows; rounding must not lose one."""
     return math.floor(fpr * n * (1 + 1e-12))
 
 
@@ -70,7 +70,7 @@ def tpr_at_fpr(
     ours, others = np.sort(values[members]), np.sort(values[~members])
     found = _found_by_false_positives(ours, others)
     n1, n0 = len(ours), len(others)
-    allowed = _allowed(n0, fpr)
+    allowed = allowed_false_positives(n0, fpr)
     cut = cut_at(others, fpr)
     size1 = _effective_size(values, members, (cut, ours[n1 // 2]), codes, inflation)
     size0 = _effective_size(values, ~members, (cut, others[n0 // 2]), codes, inflation)

@@ -150,6 +150,7 @@ def _row(n: int, found: OutputLeakage, trials: Trials) -> tuple[dict[str, Any], 
         "null_mean": information.null.mean,
         "null_high": information.null.high,
         "null_p_value": information.null.p_value,
+        "rho_mi_underestimate": information.underestimate,
         "total_variation": None,
         "advantage_bound": finite(divergence.bound),
         **box(yeom.advantages),
@@ -190,6 +191,13 @@ def _setup(setting: Setting, population: int) -> dict[str, Any]:
     }
 
 
+def _information(row: Row) -> str:
+    """Mutual information with its interval, which has no ends for one record."""
+    low, high = row["rho_mi_balanced_low"], row["rho_mi_balanced_high"]
+    ends = "" if low is None else f" ({figure(low)} to {figure(high)})"
+    return f"{figure(row['rho_mi_balanced'])}{ends}"
+
+
 def _left_out(rows: Sequence[Row]) -> list[str]:
     """What a logarithmic axis cannot show."""
     below = [f"n = {row['n']}" for row in rows if row["rho_mi_balanced"] <= 0]
@@ -200,22 +208,20 @@ def _left_out(rows: Sequence[Row]) -> list[str]:
 
 def _notes(rows: Sequence[Row]) -> list[str]:
     keys = ("rho_mi_balanced", "rho_kl", "advantage_median", "advantage_signed")
-    above = [row for row in rows if row["rho_mi_balanced"] > row["null_high"]]
-    shuffled = ", ".join(
-        f"{figure(row['rho_mi_balanced'])} against {figure(row['null_high'])} at n = {row['n']}"
-        for row in rows
-    )
+    above = [row for row in rows if row["null_p_value"] <= 0.05]
+    estimates = ", ".join(f"{_information(row)} at n = {row['n']}" for row in rows)
     bounded = [row for row in rows if row["advantage_bound"] is not None]
     held = [row for row in bounded if (row["advantage_signed_low"] or 0) <= row["advantage_bound"]]
     return [
         *(trend(rows, "n", key) for key in keys),
-        f"Mutual information is above what shuffled membership gives in {len(above)} of "
-        f"{len(rows)} rows: {shuffled}.",
+        f"Mutual information is above what shuffled membership gives (p ≤ 0.05) in {len(above)} of "
+        f"{len(rows)} rows: {estimates}.",
         f"The advantage of the threshold adversary is at most ½√ρ_KL, within its interval, in "
         f"{len(held)} of {len(bounded)} rows with a ρ_KL above 0.",
         "rho_kl is the nearest-neighbour divergence and rho_mi_balanced the cross-validated mutual "
         "information of the log-odds of the true label: lower bounds on what the parameters tell. "
-        "With few models the second errs downwards, by about what null_mean shows.",
+        "With few models the second errs downwards, by about rho_mi_underestimate: its upper end "
+        "allows for that, and its lower end is a lower bound.",
         *_left_out(rows),
         "rho_mi is empty because half of a pool is members, so that the prior is ½; "
         "total_variation is empty because it needs densities: advantage_learned, of a rule learned "

@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leakscope.report.words import count, number
+from leakscope.report.threat_models import LABELS_ONLY, is_explanation, threat_model
+from leakscope.report.words import (
+    count,
+    headline_outcome,
+    is_significant,
+    low_fpr_outcome,
+    number,
+)
 
 Json = Mapping[str, Any]
 
@@ -38,18 +45,39 @@ def meaning(report: Json) -> str:
     )
     limit = number(verdict["limit"], 2)
     return {
-        "leaks": "Someone who can query this model can learn who was in its training data better "
-        f"than by guessing. Chance does not explain it, even after allowing for {attacks} tried. "
-        "How much can be learned is said below.",
-        "no_leak_found": f"{none_found}, and there are enough records to say that no advantage is "
-        f"above the agreed limit of {limit}. "
+        "leaks": _leak(report, attacks),
+        "no_leak_found": f"{none_found}, and with these records every 95% interval of an advantage "
+        f"stays within the agreed limit of {limit}. "
         "This is a statement about what was tried; a stronger attack may still succeed.",
-        "undecided": "No attack is clearly better than guessing, but there are too few records to "
-        f"rule out an advantage above the agreed limit of {limit}. "
+        "undecided": "No attack is clearly better than guessing, but this audit cannot rule out a "
+        f"leak above the agreed limits: {_undecided(report)} "
         "This is not a clean bill of health: the audit could not tell.",
         "invalid": "A check of the audit itself failed. Its figures say nothing about the model, "
         "neither that it leaks nor that it does not.",
     }[verdict["level"]]
+
+
+def _leak(report: Json, attacks: str) -> str:
+    verdict, leading = report["verdict"], headline_outcome(report)
+    if verdict["within_limit"]:
+        return (
+            "The leak is real: chance does not explain it. It is small: every 95% interval stays "
+            "within the limits agreed for this audit."
+        )
+    who = (
+        "Someone who can query this model can learn who was in its training data better than by "
+        "guessing."
+        if leading is not None and is_significant(leading["adjusted_p"])
+        else "Most members cannot be told from others, but someone who can query this model can "
+        "identify a few of them almost without error."
+    )
+    return f"{who} Chance does not explain it, even after allowing for {attacks} tried."
+
+
+def _undecided(report: Json) -> str:
+    if report["verdict"]["records_to_decide"] is None:
+        return "the reason is stated above."
+    return "there are too few records."
 
 
 def next_steps(report: Json) -> list[str]:
@@ -57,10 +85,11 @@ def next_steps(report: Json) -> list[str]:
     verdict, target = report["verdict"], report["target"]
     if verdict["level"] == "leaks":
         return [
-            "Until the leak is reduced, protect the model as you protect the records it was "
-            "trained on: decide who may query it and what it returns.",
+            *_protection(verdict),
             "Reduce the leak: regularize more, stop training earlier, or train with differential "
-            "privacy. Returning less, such as labels without probabilities, narrows it.",
+            "privacy.",
+            _return_less(report),
+            *_few(report),
             *_explanations(report),
             "Audit the changed model again. The file records.csv of this run says which records "
             "the attacks find.",
@@ -82,6 +111,58 @@ def next_steps(report: Json) -> list[str]:
     return [
         "Mend what the failed control names; all controls are listed further down.",
         "Run the audit again. Quote no figure of this one.",
+    ]
+
+
+def _protection(verdict: Json) -> list[str]:
+    if verdict["within_limit"]:
+        return [
+            "Decide whether a leak of this size is acceptable, and record the decision with this "
+            "page."
+        ]
+    return [
+        "Until the leak is reduced, protect the model as you protect the records it was trained "
+        "on: decide who may query it and what it returns."
+    ]
+
+
+def _return_less(report: Json) -> str:
+    """Whether returning less would help, by the channels of the attacks that succeed."""
+    leading = [
+        outcome["channel"]
+        for outcome in (headline_outcome(report), low_fpr_outcome(report))
+        if outcome is not None and succeeds(outcome)
+    ]
+    if any(is_explanation(channel) for channel in leading):
+        shown = ", ".join(dict.fromkeys(one for one in leading if is_explanation(one)))
+        return (
+            f"Withhold or coarsen the explanations that the leading attack uses ({shown}), then "
+            "audit the predictions alone."
+        )
+    labels = [o for o in report["outcomes"] if succeeds(o) and o["channel"] in LABELS_ONLY]
+    if labels:
+        return (
+            f"Returning labels without probabilities is not enough: the {labels[0]['attack']} "
+            "attack succeeds with labels alone."
+        )
+    return (
+        "Returning less, such as labels without probabilities, narrows this leak. Audit what is "
+        "returned then: attacks on labels may still succeed."
+    )
+
+
+def succeeds(outcome: Json) -> bool:
+    """Whether an attack is significant, on average or among its highest scores."""
+    tests = (outcome["adjusted_p"], *(test["adjusted_p"] for test in outcome["tails"]))
+    return any(is_significant(p) for p in tests)
+
+
+def _few(report: Json) -> list[str]:
+    if report["verdict"]["attack_at_low_fpr"] is None:
+        return []
+    return [
+        "Look at the members that are singled out. Models often memorize outliers, mislabeled "
+        "records and duplicates; train without them where you can."
     ]
 
 
@@ -125,22 +206,19 @@ def opening(report: Json, strongest: Json | None) -> str:
         report["verdict"]["level"],
         "No attack is shown to work. These figures are those of the one that came closest,",
     )
-    knows = strongest["knowledge"]
-    also = (
-        "nothing about the members but what its threshold took"
-        if knows == "none"
-        else f"of the members: {knows}"
-    )
-    trained = strongest["models"] - 1
-    if trained:
-        also = (
-            f"how it was trained: this adversary made {count(trained)} shadow models in the same "
-            "way, from records of the same source with the members among them, to compare it with"
+    sentences = [f"{start} {strongest['attack']}. {_attacker(strongest)}"]
+    low = low_fpr_outcome(report)
+    if low is not None and low is not strongest:
+        sentences.append(
+            f"The attack {low['attack']} finds most members at a false positive rate of 1 %. "
+            f"{_attacker(low)}"
         )
-    return (
-        f"{start} {strongest['attack']}. Its adversary holds a record with its true label, sees "
-        f"what the model says of it (channel: {strongest['channel']}), and knows {also}."
-    )
+    return " ".join(sentences)
+
+
+def _attacker(outcome: Json) -> str:
+    needs = threat_model(outcome["channel"], outcome["knowledge"], outcome["models"])
+    return f"Its attacker holds a record with its true label, {needs}."
 
 
 def control(one: Json) -> dict[str, Any]:

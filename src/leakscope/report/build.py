@@ -20,12 +20,12 @@ from leakscope.report.folders import write_together
 from leakscope.report.json_text import strict_json
 from leakscope.report.records import RecordTable
 from leakscope.report.redaction import FEWEST, redact, refuse_telling_files
-from leakscope.report.words import LEVELS, framed, headline_outcome, number, span
+from leakscope.report.words import badge, framed, headline_outcome, number, span
 
 if TYPE_CHECKING:
     from leakscope.report.person import OneRecord
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # An array of numbers, one to a line, as json.dumps indents it. A line break inside a JSON string
 # is written \n, so this cannot match within one.
@@ -45,7 +45,13 @@ def load_schema() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer of an audit; level is leaks, no_leak_found, undecided or invalid."""
+    """The answer of an audit; level is leaks, no_leak_found, undecided or invalid.
+
+    attack: the significant attack of largest advantage, or the one that came closest.
+    attack_at_low_fpr: the one that finds most members at 1 % FPR, where some finds more than by
+    chance. within_limit: whether a leak stays within the limits. tail_limit: the most members found
+    at 1 % FPR, as a multiple of that rate. conditions: what the audit could not check.
+    """
 
     level: str
     headline: str
@@ -53,6 +59,10 @@ class Verdict:
     limit: float
     records_to_decide: int | None
     reason: str
+    attack_at_low_fpr: str | None = None
+    within_limit: bool = False
+    tail_limit: float = 5.0
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,9 +81,10 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """The answer: level, headline, attack, limit, records_to_decide, reason."""
+        """The answer: its level, headline, reason, and the attacks that it rests on."""
         found = self.data["verdict"]
-        return Verdict(**{one.name: found[one.name] for one in fields(Verdict)})
+        values = {field.name: found[field.name] for field in fields(Verdict)}
+        return Verdict(**values | {"conditions": tuple(found["conditions"])})
 
     @property
     def outcomes(self) -> list[dict[str, Any]]:
@@ -170,7 +181,7 @@ class Report:
     def __repr__(self) -> str:
         verdict, strongest = self.verdict, headline_outcome(self.data)
         lines = [
-            f"<leakscope report: {LEVELS.get(verdict.level, verdict.level)}>",
+            f"<leakscope report: {badge(self.data['verdict'])}>",
             verdict.headline,
         ]
         if strongest is not None:

@@ -28,7 +28,7 @@ NESTED = ("leakage", "by_attack")
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What each defense buys: one row per defense and seed, the frontier, and a sentence of advice.
+    """What each defense buys: one row per defense and seed, the frontier, and advice.
 
     data: the dictionary of compare.json; it is copied, and must be JSON.
     """
@@ -53,12 +53,12 @@ class Comparison:
 
     @property
     def frontier(self) -> list[str]:
-        """The defenses that no other surely beats in both test accuracy and attack accuracy."""
+        """The defenses that no other significantly dominates in test and attack accuracy."""
         return [*self.data["frontier"]]
 
     @property
     def advice(self) -> str:
-        """What to do, in one sentence that the intervals support."""
+        """What to do, in sentences that the intervals support."""
         return str(self.data["advice"])
 
     def to_dict(self) -> dict[str, Any]:

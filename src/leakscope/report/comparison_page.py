@@ -19,6 +19,7 @@ def render(comparison: Mapping[str, Any]) -> str:
         "duration": comparison_words.duration,
         "points": comparison_words.points,
         "points_span": comparison_words.points_span,
+        "standing": comparison_words.standing,
     }
     page = environment.get_template("comparison.html").render(
         told=comparison,
@@ -26,6 +27,9 @@ def render(comparison: Mapping[str, Any]) -> str:
         setup=setup,
         summaries=summaries,
         facts=comparison_words.facts(setup),
+        advice=comparison_words.first_sentence(comparison["advice"]),
+        on_frontier=comparison_words.on_frontier(comparison),
+        resolution=comparison_words.resolution(comparison),
         added=comparison_words.added(setup),
         not_run=comparison_words.not_run(comparison),
         # matplotlib's writer and ElementTree have escaped what came from data.

@@ -7,13 +7,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakscope.report.comparison import FILES
-from leakscope.report.comparison_words import added, duration, not_run, size
+from leakscope.report.comparison_words import (
+    DOMINATED,
+    ON,
+    UNDECIDED,
+    added,
+    duration,
+    not_run,
+    resolution,
+    size,
+    standing,
+)
 from leakscope.report.words import clean, percent, percent_span
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+MARKS = {ON: "*", UNDECIDED: "?", DOMINATED: " "}
 
 
 def print_comparison(
@@ -29,6 +41,8 @@ def print_comparison(
     advice = _text(comparison["advice"], style="bold")
     console.print(Panel(advice, title=" Advice ", title_align="left", padding=(1, 2)))
     console.print(_table(comparison))
+    if resolution(comparison):
+        console.print(_text(f"\n{resolution(comparison)}"))
     setup = comparison["setup"]
     for heading, entries in (("Baselines", added(setup)), ("Not run", not_run(comparison))):
         if entries:
@@ -42,7 +56,7 @@ def print_comparison(
 
 
 def _table(comparison: Mapping[str, Any]) -> Table:
-    """One line per defense; below each figure its 95 % interval; * is on the frontier."""
+    """One line per defense; below each figure its 95 % interval; before it where it is."""
     from rich import box
     from rich.table import Table
 
@@ -51,9 +65,10 @@ def _table(comparison: Mapping[str, Any]) -> Table:
     for name in ("attack right", "test accuracy", "train", "ε", "size", "training"):
         table.add_column(name, justify="right")
     for one in comparison["summary"]:
-        mark = "*" if one["frontier"] else " "
+        mark = MARKS[standing(one)]
+        below = f"  {clean(one['attack'])}" + ("\n  baseline" if one.get("baseline") else "")
         table.add_row(
-            _text(f"{mark} {one['defense']}").append(f"\n  {clean(one['attack'])}", style="dim"),
+            _text(f"{mark} {one['defense']}").append(f"\n{below}", style="dim"),
             _figure(one["attack_accuracy"]),
             _figure(one["test_accuracy"]),
             _text(percent(one["train_accuracy"])),
@@ -64,8 +79,8 @@ def _table(comparison: Mapping[str, Any]) -> Table:
     seeds = comparison["setup"]["seeds"]
     table.caption = (
         f"means over {seeds} seed{'' if seeds == 1 else 's'} with 95% intervals; below a defense "
-        "the attack that is strongest most often; * no other surely beats it in both; – no formal "
-        "guarantee"
+        "the attack that is strongest most often; * on the frontier, ? undecided by these seeds, "
+        "otherwise another significantly dominates it; – no formal guarantee"
     )
     table.caption_justify = "left"
     return table

@@ -8,6 +8,7 @@ from typing import Any
 from leakscope.report.words import UNKNOWN, by_reason, count, number
 
 UNITS = ("bytes", "kB", "MB", "GB")
+ON, UNDECIDED, DOMINATED = "on the frontier", "undecided", "dominated"
 
 
 def size(value: float | None) -> str:
@@ -29,12 +30,35 @@ def duration(value: float | None) -> str:
 
 def points(interval: Mapping[str, Any]) -> str:
     """A difference of shares in percentage points: −2.2."""
-    return number(100 * interval["value"], 1)
+    return _hundredfold(interval["value"])
 
 
 def points_span(interval: Mapping[str, Any]) -> str:
-    """Both ends of such a difference: −8.0 to 3.6."""
-    return f"{number(100 * interval['low'], 1)} to {number(100 * interval['high'], 1)}"
+    """Both ends of such a difference: −8.0 to 3.6; as many digits as show that an end is not 0."""
+    return " to ".join(_end(interval[end]) for end in ("low", "high"))
+
+
+def standing(summary: Mapping[str, Any]) -> str:
+    """Where a defense is: on the frontier, dominated, or undecided by these seeds."""
+    if not summary["frontier"]:
+        return DOMINATED
+    return UNDECIDED if summary.get("undecided_against") else ON
+
+
+def on_frontier(comparison: Mapping[str, Any]) -> list[str]:
+    """The defenses that are shown to be on the frontier."""
+    return [one["defense"] for one in comparison["summary"] if standing(one) == ON]
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """The first sentence, and the others."""
+    first, stop, others = text.partition(". ")
+    return first + stop.rstrip(), others
+
+
+def resolution(comparison: Mapping[str, Any]) -> str:
+    """That the seeds do not tell what is on the frontier; nothing where they do."""
+    return str(comparison.get("frontier_resolution", {}).get("text", ""))
 
 
 def facts(setup: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -84,6 +108,15 @@ def _reason(one: Mapping[str, Any], everywhere: Sequence[str]) -> str:
     if list(one["defenses"]) == list(everywhere):
         return reason
     return f"on {', '.join(one['defenses'])}: {reason}"
+
+
+def _hundredfold(share: float | None, digits: int = 1) -> str:
+    return number(None if share is None else 100 * share, digits)
+
+
+def _end(share: float | None) -> str:
+    texts = [_hundredfold(share, digits) for digits in (1, 2, 3, 4)]
+    return next((text for text in texts if text.strip("0.")), texts[0])
 
 
 def _range(sizes: Sequence[int]) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 from leakscope.report.words import (
     count,
     figure,
+    headline_outcome,
+    is_significant,
+    low_fpr_outcome,
     number,
     of,
     one_in,
@@ -25,15 +28,42 @@ Json = Mapping[str, Any]
 CANNOT_SAY = "cannot say"
 
 
-def achievements(outcome: Json, target: Json) -> list[tuple[str, str]]:
-    """What the attack achieves, each as a figure and a sentence in natural frequencies."""
-    found = [_right(outcome["accuracy"])]
-    found += [_at_rate(rate, target["nonmembers"]) for rate in outcome["tpr_at_fpr"]]
-    found += [_trusted(outcome["ppv"]), _epsilon(outcome)]
-    return found
+def achievements(report: Json) -> list[tuple[str, str]]:
+    """What attacks achieve, each as a figure and a sentence in natural frequencies.
+
+    Accuracy is that of the leading attack; members found at low false positive rates are those of
+    the attack that finds most of them.
+    """
+    leading, low = headline_outcome(report), low_fpr_outcome(report)
+    if leading is None or low is None:
+        return []
+    rates = [_at_rate(low["attack"], rate, report["target"]) for rate in low["tpr_at_fpr"]]
+    return [
+        *_singled_out(report, low),
+        _right(leading["attack"], leading["accuracy"]),
+        *rates,
+        _trusted(leading["ppv"]),
+        _epsilon(leading),
+    ]
 
 
-def _right(accuracy: Json) -> tuple[str, str]:
+def _singled_out(report: Json, low: Json) -> list[tuple[str, str]]:
+    """The members above the threshold of the most significant tail test, where one is."""
+    if report["verdict"]["attack_at_low_fpr"] is None:
+        return []
+    test = min(low["tails"], key=lambda test: test["p_value"])
+    chance = test["members"] * test["accused"] / test["nonmembers"]
+    return [
+        (
+            f"{count(test['found'])} of {count(test['members'])}",
+            f"members are singled out by {low['attack']} while at most {count(test['accused'])} of "
+            f"{count(test['nonmembers'])} non-members are. Guessing would single out about "
+            f"{count(chance)} members.",
+        )
+    ]
+
+
+def _right(attack: str, accuracy: Json) -> tuple[str, str]:
     if accuracy["value"] is None:
         return CANNOT_SAY, "How often it is right is unknown."
     sure = (
@@ -43,24 +73,24 @@ def _right(accuracy: Json) -> tuple[str, str]:
     )
     return (
         f"{of(accuracy['value'], 200)} of 200",
-        f"Of 100 members and 100 non-members, it is right about {of(accuracy['value'], 200)} "
-        f"of 200{sure}. Guessing would be right about 100.",
+        f"Of 100 members and 100 non-members, {attack} is right about "
+        f"{of(accuracy['value'], 200)} of 200{sure}. Guessing would be right about 100.",
     )
 
 
-def _at_rate(rate: Json, nonmembers: int) -> tuple[str, str]:
+def _at_rate(attack: str, rate: Json, target: Json) -> tuple[str, str]:
     falsely = f"falsely accusing {one_in(rate['fpr'])} non-members"
     if not rate["resolved"] or rate["value"] is None:
         return (
             CANNOT_SAY,
-            f"How many members it finds while {falsely}: too few non-members to say "
-            f"({count(nonmembers)}).",
+            f"How many members {attack} finds while {falsely}: too few non-members to say "
+            f"({count(target['nonmembers'])}).",
         )
     total = 1000 if rate["fpr"] < 0.01 else 100
     return (
         f"{of(rate['value'], total)} in {count(total)}",
-        f"members are found while {falsely} (with 95% confidence, {percent_span(rate)}). "
-        f"Guessing would find {of(rate['fpr'], total)}.",
+        f"members are found by {attack} while {falsely} (with 95% confidence, "
+        f"{percent_span(rate)}). Guessing would find {of(rate['fpr'], total)}.",
     )
 
 
@@ -98,6 +128,8 @@ def dots(report: Json, strongest: Json | None) -> dict[str, int] | None:
     """
     if strongest is None or report["verdict"]["level"] != "leaks":
         return None
+    if not is_significant(strongest["adjusted_p"]):
+        return None  # only a few members leak: on average the attack is at chance
     accuracy = strongest["accuracy"]["value"]
     if accuracy is None:
         return None
@@ -130,6 +162,23 @@ def hit_harder(outcome: Json) -> str:
         "After allowing for the number of groups, the advantage is surely larger than on everyone "
         f"else for {named}."
     )
+
+
+def exposed_few(outcome: Json) -> str:
+    """The groups in which a few members are found almost without false positives."""
+    named = []
+    for group in outcome["groups"]:
+        tests = [test for test in group["tails"] if is_significant(test["adjusted_p"])]
+        if tests:
+            test = min(tests, key=lambda test: test["p_value"])
+            named.append(
+                f"{group['group']}: {group['value']} ({count(test['found'])} of "
+                f"{count(test['members'])} members above all but {count(test['accused'])} of "
+                f"{count(test['nonmembers'])} non-members)"
+            )
+    if not named:
+        return ""
+    return f"{outcome['attack']} singles out members of {'; '.join(named)}."
 
 
 def facts(report: Json) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ MOST_ROWS = 30
 
 def render(report: Mapping[str, Any]) -> str:
     """The page as text: no script, no network, every string of the report escaped."""
-    strongest = words.headline_outcome(report)
+    strongest, low = words.headline_outcome(report), words.low_fpr_outcome(report)
     return (
         environment()
         .get_template("report.html")
@@ -36,15 +36,17 @@ def render(report: Mapping[str, Any]) -> str:
             report=report,
             verdict=report["verdict"],
             target=report["target"],
-            badge=words.LEVELS[report["verdict"]["level"]],
+            badge=words.badge(report["verdict"]),
+            tone=words.tone(report["verdict"]),
             meaning=advice.meaning(report),
             steps=advice.next_steps(report),
             strongest=strongest,
             opening=advice.opening(report, strongest),
-            findings=findings.achievements(strongest, report["target"]) if strongest else [],
+            findings=findings.achievements(report) if strongest else [],
             dots=findings.dots(report, strongest),
             failed=advice.other_failures(report),
             hit_harder=findings.hit_harder(strongest) if strongest else "",
+            exposed_few=findings.exposed_few(low) if low else "",
             groups=_by_column(strongest["groups"]) if strongest else [],
             redacted=redaction.in_words(report),
             withheld=_withheld(report),

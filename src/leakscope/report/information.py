@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leakscope.report.words import number, span
+from leakscope.report.words import number, p_value, span
 
 Json = Mapping[str, Any]
 
@@ -58,24 +58,19 @@ def in_words(leakage: Sequence[Json]) -> list[str]:
 
 
 def _told(entry: Json) -> str:
-    null, p = entry["null"], entry["null"]["p_value"]
+    p = entry["null"]["p_value"]
     most = (
-        f" of the {number(math.log(2))} that would settle it"
+        f" of the {number(math.log(2))} that would settle it, estimated from below"
         if entry["measure"] == "output_mutual_information"
         else ""
     )
-    if p is None or p > 0.05:
-        start = "What models made this way show of a record tells no more than chance whether it"
-    else:
-        start = "What models made this way show of a record tells whether it"
+    more = " no more than chance" if p is None or p > 0.05 else ""
+    start = f"What models made this way show of a record tells{more} whether it was in their"
     if entry["value"] is None:
-        return f"{start} was in their training data."
-    # From few models the estimate errs, and where membership is shuffled it shows by how much.
-    above = entry["value"] - null["mean"]
+        return f"{start} training data."
     return (
-        f"{start} was in their training data: on average {amount(entry, above)}{most} above what "
-        f"shuffled membership shows (measured {number(entry['value'])}, 95% interval "
-        f"{span(entry)}; shuffled {number(null['mean'])})."
+        f"{start} training data: on average {amount(entry, entry['value'])}{most} (95% interval "
+        f"{span(entry)}; p {p_value(p)} against shuffled membership)."
     )
 
 
@@ -90,8 +85,8 @@ def _allowed(entry: Json) -> str:
     if entry["bound"] is None:
         return f"So little cannot be turned into a bound on the advantage.{achieved}"
     return (
-        "If that average, less what chance gives, were exactly right, no adversary who sees the "
-        f"same of each record could have an advantage above {number(entry['bound'])} "
+        "If that average, plus what the estimate lacks, were exactly right, no adversary who sees "
+        f"the same of each record could have an advantage above {number(entry['bound'])} "
         f"({span(bound(entry))}).{achieved}"
     )
 
@@ -101,8 +96,8 @@ def in_a_line(leakage: Sequence[Json]) -> list[tuple[str, str]]:
     return [
         (
             name(entry).lower(),
-            f"{amount(entry, entry['value'])} ({span(entry)}), by chance "
-            f"{number(entry['null']['mean'])}; {_allows(entry)}{_beside(entry)}",
+            f"{amount(entry, entry['value'])} ({span(entry)}), p "
+            f"{p_value(entry['null']['p_value'])}; {_allows(entry)}{_beside(entry)}",
         )
         for entry in leakage[:1]
     ]

@@ -65,7 +65,8 @@ class OneRecord:
     leakage: what models made this way tell of whether the record was theirs, in nats, and the share
     of all records of which they tell less; NaN without shadow models. groups: the groups it belongs
     to, with what that attack achieves on each. vulnerable: whether it is among those singled out,
-    of which there are ``singled_out`` among all ``members``. next_steps: what would help.
+    of which ``singled_out_by`` finds ``singled_out`` among all ``members``. next_steps: what would
+    help.
     """
 
     row: int
@@ -79,6 +80,7 @@ class OneRecord:
     leakage_rank: float
     groups: tuple[Json, ...]
     vulnerable: bool
+    singled_out_by: str | None
     singled_out: int
     members: int
     next_steps: tuple[str, ...]
@@ -161,6 +163,8 @@ class _Looking:
             leakage_rank=float((known < nats[here]).mean()) if len(known) else math.nan,
             groups=self._groups(here, strongest),
             vulnerable=bool(flags[here]),
+            singled_out_by=self.report["verdict"]["attack_at_low_fpr"]
+            or (None if strongest is None else strongest["attack"]),
             singled_out=int(flags.sum()),
             members=int(self.membership.sum()),
             next_steps=tuple(next_steps(self.report)),

@@ -114,6 +114,6 @@ def beyond_attacks(record: OneRecord) -> Iterator[str]:
     if record.vulnerable or (record.side == "members" and record.singled_out):
         found = f"{count(record.singled_out)} of {count(record.members)} members"
         yield (
-            f"{record.attack} singles out {found} while it accuses hardly any non-member, and this "
-            f"record is {'' if record.vulnerable else 'not '}among them."
+            f"{record.singled_out_by} singles out {found} while it accuses hardly any non-member, "
+            f"and this record is {'' if record.vulnerable else 'not '}among them."
         )

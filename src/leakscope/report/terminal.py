@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from leakscope.report import additions, information, redaction
 from leakscope.report.disclosures import in_a_table
 from leakscope.report.words import (
-    LEVELS,
     MOST_NAMES,
+    SMALL_LEAK,
+    badge,
     by_reason,
     clean,
     headline_outcome,
@@ -19,6 +20,7 @@ from leakscope.report.words import (
     percent,
     percent_span,
     span,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -26,9 +28,15 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-STYLES = {"leaks": "red", "no_leak_found": "green", "undecided": "yellow", "invalid": "magenta"}
+STYLES = {
+    "leaks": "red",
+    SMALL_LEAK: "yellow",
+    "no_leak_found": "green",
+    "undecided": "yellow",
+    "invalid": "magenta",
+}
 # A sign before the word, so that the verdict does not depend on colour.
-SIGNS = {"leaks": "!", "no_leak_found": "✓", "undecided": "?", "invalid": "×"}
+SIGNS = {"leaks": "!", SMALL_LEAK: "!", "no_leak_found": "✓", "undecided": "?", "invalid": "×"}
 FILES = ("report.html", "report.json", "records.csv")
 
 
@@ -43,11 +51,13 @@ def print_summary(
     from rich.panel import Panel
 
     verdict = report["verdict"]
-    level, style = verdict["level"], STYLES[verdict["level"]]
-    title = _text(f" {SIGNS[level]} {LEVELS[level]} ", style=f"bold {style}")
+    style, sign = STYLES[tone(verdict)], SIGNS[tone(verdict)]
+    title = _text(f" {sign} {badge(verdict)} ", style=f"bold {style}")
     body = _text(verdict["headline"], style="bold").append(f"\n{clean(verdict['reason'])}")
     console.print(Panel(body, title=title, title_align="left", border_style=style, padding=(1, 2)))
-    if report["outcomes"]:
+    if verdict["level"] == "invalid":
+        _print_invalid(report, console)
+    elif report["outcomes"]:
         console.print(_attacks(report))
         _print_list(console, "Shadow models", _shadows(report))
     added = additions.in_a_line(report["additions"])
@@ -62,6 +72,15 @@ def print_summary(
         console.print(_text(f"\n{told}", style="dim"))
     if folder is not None:
         _print_files(console, folder)
+
+
+def _print_invalid(report: Mapping[str, Any], console: Console) -> None:
+    """Figures of an invalid audit say nothing about the model, so the terminal leaves them out."""
+    if report["outcomes"]:
+        tried = len(report["outcomes"])
+        console.print(
+            _text(f"\nFigures of {tried} attacks are in report.json. Do not rely on them.", "dim")
+        )
 
 
 def _text(value: object, style: str = "") -> Text:

@@ -20,6 +20,12 @@ LEVELS = {
     "invalid": "Audit invalid",
 }
 
+# The one-sided level of the verdict's tests, after Holm's correction.
+LEVEL = 0.025
+
+# A leak whose intervals all stay within the limits is shown in a calmer tone.
+SMALL_LEAK = "small_leak"
+
 # Control characters would break XML and could drive a terminal; bidirectional overrides could make
 # a label read as something it is not. Data may hold both.
 _UNPRINTABLE = re.compile(
@@ -145,6 +151,34 @@ def headline_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
         return -2.0 if value is None else float(value)
 
     return max(outcomes, key=advantage, default=None)
+
+
+def low_fpr_outcome(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The attack that finds most members at 1 % FPR: the verdict's, or the largest estimate."""
+    outcomes: list[dict[str, Any]] = report["outcomes"]
+    named = [o for o in outcomes if o["attack"] == report["verdict"]["attack_at_low_fpr"]]
+    return named[0] if named else max(outcomes, key=_share_found, default=None)
+
+
+def _share_found(outcome: Mapping[str, Any]) -> float:
+    shares = [rate["value"] for rate in outcome["tpr_at_fpr"] if rate["fpr"] == 0.01]
+    return -1.0 if not shares or shares[0] is None else float(shares[0])
+
+
+def is_significant(adjusted_p: float | None) -> bool:
+    """Whether a one-sided test is significant after Holm's correction."""
+    return adjusted_p is not None and adjusted_p <= LEVEL
+
+
+def tone(verdict: Mapping[str, Any]) -> str:
+    """The style of the verdict: its level, or that of a leak within the limits."""
+    return SMALL_LEAK if verdict["within_limit"] else str(verdict["level"])
+
+
+def badge(verdict: Mapping[str, Any]) -> str:
+    """The verdict in a few words."""
+    level = LEVELS.get(verdict["level"], str(verdict["level"]))
+    return f"{level}, within the limits" if verdict["within_limit"] else level
 
 
 def by_reason(

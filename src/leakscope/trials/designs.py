@@ -22,7 +22,8 @@ def random_halves(n: int, models: int, seed: int) -> Roles:
     """Random halves in complementary pairs: who is in row 2j is not in row 2j+1, (models, n).
 
     Each model has n/2 members (n//2 and the rest where n is odd), and each record is in exactly
-    half of the models: as many models know it as do not.
+    half of the models: as many models know it as do not. A model and its complement must not be
+    target and shadow of one attack: ``Trials.as_target`` keeps them apart.
     """
     _check_at_least("records", n, 2)
     if models < 2 or models % 2:
@@ -39,13 +40,38 @@ def random_halves(n: int, models: int, seed: int) -> Roles:
     return roles
 
 
+def independent_halves(n: int, models: int, seed: int) -> Roles:
+    """Random halves drawn independently of each other, (models, n).
+
+    Parameters
+    ----------
+    n : int
+        The number of records.
+    models : int
+        The number of models, odd or even.
+    seed : int
+        Its rows are the even rows of ``random_halves`` with this seed.
+
+    Returns
+    -------
+    roles : (models, n) int8
+        Each model has n // 2 members. A record is in about half of the models: the number is
+        binomial. LiRA needs 2 models with each record and 2 without it, so that 200 records take
+        about 20 models. With fewer models use ``random_halves`` and ``Trials.as_target``.
+    """
+    _check_at_least("records", n, 2)
+    _check_at_least("models", models, 1)
+    return random_halves(n, 2 * models, seed)[::2].copy()
+
+
 def fixed_size(n: int, size: int, models: int, seed: int) -> Roles:
     """Random subsets of one size, dealt so that all records are used equally often, (models, n).
 
     Records are dealt like cards from a shuffled deck, and a new deck is opened when one is used
     up: after any number of models each record was in floor or ceil of models · size / n of them.
-    Each row by itself is any subset of its size with equal chances, because nothing but chance
-    tells one record from another.
+    So the other models tell who is in one of them: these rows are for shadow models of a target
+    that was trained apart, as in an audit. Each row by itself is any subset of its size with equal
+    chances, because nothing but chance tells one record from another.
     """
     _check_at_least("records", n, 1)
     _check_at_least("models", models, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.errors import ModelError
+from leakscope.errors import InputError, ModelError
 from leakscope.protocols import Bools, Floats, Stack
 from leakscope.temporary import TemporaryFolder
+
+# Models whose members agree with the target's, or differ from them, in more than this share of the
+# records were drawn together with it.
+ALIKE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,3 +123,111 @@ class Trials:
     def membership(self) -> Bools:
         """Which records each model was trained on, (m, n)."""
         return np.asarray(self.roles == 1)
+
+    def as_target(self, model: int) -> TargetTrial:
+        """One model as the target of an attack, with the other models as its shadow models.
+
+        The shadow models must not tell who is a member of the target. The complement of the
+        target, its duplicates, and models that differ from either in at most 5 % of the records
+        are left out: in ``random_halves`` the counts are then the same for all records.
+
+        Parameters
+        ----------
+        model : int
+            The number of the target, from 0; negative numbers count from the end.
+
+        Returns
+        -------
+        target : TargetTrial
+            What the target shows, its members, and the shadow models.
+
+        Raises
+        ------
+        InputError
+            There is no such model, no shadow model is left, or the design uses all records equally
+            often, so that the models left tell the members of the target (``fixed_size``,
+            ``leave_one_out``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> roles = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]], np.int8)
+        >>> trials = Trials(roles, {"loss": np.zeros((4, 4, 1))}, seeds=range(4))
+        >>> target = trials.as_target(0)
+        >>> target.membership
+        array([ True,  True, False, False])
+        >>> target.shadows.roles
+        array([[1, 0, 0, 1],
+               [0, 1, 1, 0]], dtype=int8)
+        """
+        if not -len(self) <= model < len(self):
+            raise InputError(
+                f"There is no model {model} among {len(self)} models; give a number from 0 to "
+                f"{len(self) - 1}"
+            )
+        membership = self.membership
+        target = membership[model]
+        kept = np.flatnonzero(~drawn_together(target, membership))
+        if not len(kept):
+            raise InputError(
+                f"Model {model} of {len(self)} has no shadow models: all others have nearly the "
+                "same members, or nearly none of them; train more models on random halves"
+            )
+        _refuse_balanced(membership, membership[kept], model)
+        shadows = replace(
+            self,
+            roles=self.roles[kept],
+            observations={name: _rows(stack, kept) for name, stack in self.observations.items()},
+            seeds=[self.seeds[int(row)] for row in kept],
+        )
+        seen = {name: np.asarray(stack[model]) for name, stack in self.observations.items()}
+        return TargetTrial(seen, target, shadows)
+
+
+@dataclass(frozen=True, eq=False)
+class TargetTrial:
+    """One model of a table as the target of an attack.
+
+    observations: what it shows by channel, (n, w); membership (n,): its members; shadows: models
+    that were drawn independently of it.
+    """
+
+    observations: Mapping[str, Floats]
+    membership: Bools
+    shadows: Trials
+
+
+def drawn_together(target: Bools, membership: Bools) -> Bools:
+    """Which models (m,) have the members of a target (n,), or the others, but for a few records.
+
+    Such shadow models give the target's members away through the number of models that know a
+    record: on noise LiRA then has an AUC of .446 with 8 models. Records that are a member of all
+    models or of none do not count.
+    """
+    constant = membership.all(axis=0) | ~membership.any(axis=0)
+    varying = ~constant | (target != membership[0])
+    if not varying.any():
+        return np.ones(len(membership), dtype=bool)
+    agree = np.array([np.mean(row[varying] == target[varying]) for row in membership])
+    return np.asarray(np.maximum(agree, 1 - agree) > ALIKE)
+
+
+def _refuse_balanced(membership: Bools, shadows: Bools, model: int) -> None:
+    """Refuse shadow models (s, n) of a table (m, n) whose counts add up with the target's."""
+    counts, left = (np.count_nonzero(rows, axis=0) for rows in (membership, shadows))
+    varying = (counts > 0) & (counts < len(membership))
+    if np.ptp(counts[varying]) <= 1 and np.ptp(left[varying]) > 0:
+        mine = membership[model] & varying
+        raise InputError(
+            f"The other models tell who is a member of model {model}: its members are in "
+            f"{left[mine].mean():.2f} of them on average, the other records in "
+            f"{left[varying & ~mine].mean():.2f}, because this design uses all records equally "
+            "often; use random_halves or independent_halves"
+        )
+
+
+def _rows(stack: Stack, rows: NDArray[np.intp]) -> Stack:
+    """What some models show; files stay files."""
+    if isinstance(stack, StoredStack):
+        return StoredStack([stack.files[row] for row in rows], stack._keeper)
+    return np.asarray(stack[rows])

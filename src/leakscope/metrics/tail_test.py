@@ -1,0 +1,116 @@
+"""An exact test of the highest scores, where a leak of a few members shows.
+
+Averages such as the advantage hide a leak that affects few records. The test compares the two
+sides above a threshold that is fixed by rank: the score that a given number of non-members exceed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leakscope.metrics.intervals import finite, fisher_p_value, holm
+from leakscope.metrics.samples import check_mask, check_scores, unit_codes
+from leakscope.metrics.tails import allowed_false_positives, cut_at
+from leakscope.protocols import Bools, Floats
+
+# The false positive rates that the test is run at.
+TAIL_FPRS = (0.01, 0.001)
+
+
+@dataclass(frozen=True)
+class TailTest:
+    """Members and non-members above the threshold of a false positive rate.
+
+    Counts are persons where rows belong to persons. ``found`` of the ``members`` lie above the
+    threshold, which at most ``accused`` of the ``nonmembers`` exceed. ``p_value`` is one-sided;
+    ``adjusted_p`` is filled in by the code that knows the whole family of tests.
+    """
+
+    fpr: float
+    found: int
+    members: int
+    accused: int
+    nonmembers: int
+    p_value: float
+    adjusted_p: float = math.nan
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        """For JSON."""
+        return {
+            "fpr": self.fpr,
+            "found": self.found,
+            "members": self.members,
+            "accused": self.accused,
+            "nonmembers": self.nonmembers,
+            "p_value": finite(self.p_value),
+            "adjusted_p": finite(self.adjusted_p),
+        }
+
+
+def tail_tests(
+    scores: ArrayLike,
+    membership: ArrayLike,
+    *,
+    unit: ArrayLike | None = None,
+    halves: ArrayLike | None = None,
+) -> tuple[TailTest, ...]:
+    """Test the highest scores (n,) at each rate of ``TAIL_FPRS``.
+
+    If members and non-members are exchangeable, the number of members above the (k + 1)-th highest
+    non-member has a negative hypergeometric distribution, whatever the scores: the p-value is exact
+    without ties and conservative with them. A person counts once, with the highest score of all
+    rows (``unit``). ``halves`` (n,) marks one half of records whose scores were learned from the
+    other half: each half is then tested by itself, which stays exact, and twice the smaller
+    p-value counts. No test where no half holds both sides.
+    """
+    values, members = check_scores(scores, membership)
+    half = None if halves is None else check_mask(halves, len(values), "mask of a half")
+    codes = unit_codes(unit, members)
+    if codes is not None:
+        _, first, person = np.unique(codes, return_index=True, return_inverse=True)
+        highest = np.full(len(first), -np.inf)
+        np.maximum.at(highest, person, values)
+        values, members = highest, members[first]
+        half = None if half is None else half[first]
+    parts = [np.ones(len(values), dtype=bool)] if half is None else [half, ~half]
+    both = [part for part in parts if members[part].any() and not members[part].all()]
+    if not both:
+        return ()
+    return tuple(_combined([_test(values[p], members[p], fpr) for p in both]) for fpr in TAIL_FPRS)
+
+
+def _test(scores: Floats, membership: Bools, fpr: float) -> TailTest:
+    others = np.sort(scores[~membership])
+    members = int(membership.sum())
+    found = int((scores[membership] > cut_at(others, fpr)).sum())
+    accused = allowed_false_positives(len(others), fpr)
+    p_value = fisher_p_value(found, members, accused, len(others))
+    return TailTest(fpr, found, members, accused, len(others), p_value)
+
+
+def _combined(parts: list[TailTest]) -> TailTest:
+    """The sums of the counts, and the smallest p-value with Bonferroni's correction."""
+    first, *others = parts
+    for part in others:
+        first = replace(
+            first,
+            found=first.found + part.found,
+            members=first.members + part.members,
+            accused=first.accused + part.accused,
+            nonmembers=first.nonmembers + part.nonmembers,
+        )
+    return replace(first, p_value=min(1.0, len(parts) * min(part.p_value for part in parts)))
+
+
+def adjust_together(tests: Mapping[int, tuple[TailTest, ...]]) -> dict[int, tuple[TailTest, ...]]:
+    """The same tests with Holm's correction over all of them."""
+    adjusted = iter(holm([test.p_value for several in tests.values() for test in several]))
+    return {
+        key: tuple(replace(test, adjusted_p=next(adjusted)) for test in several)
+        for key, several in tests.items()
+    }
