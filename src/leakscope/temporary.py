@@ -39,6 +39,11 @@ class TemporaryFolder:
         _OWN.add(self.folder)
 
 
+def is_temporary(folder: Path) -> bool:
+    """Whether it is a TemporaryFolder of this process, or of the one that leads it."""
+    return re.fullmatch(PREFIX + RANDOM, folder.name) is not None
+
+
 def remove_folders() -> None:
     """Remove the temporary folders of this process, which is about to end without ceremony."""
     for folder in [*_OWN]:

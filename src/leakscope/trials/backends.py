@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,14 +22,17 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib._memmapping_reducer import _get_temp_dir
 from joblib.externals.loky import get_reusable_executor, process_executor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError, MissingExtraError, UnknownNameError
+from leakscope.errors import InputError, MissingExtraError, StoreError, UnknownNameError
+from leakscope.trials.store import FULL
 
 T = TypeVar("T")
 
@@ -145,6 +149,9 @@ def _local(
             yield pool, number
         except BrokenProcessPool as error:
             raise LostWorkersError from error
+        except PicklingError as error:
+            _say_full(error)
+            raise
         except KeyboardInterrupt:
             if number > 1:
                 # Also those that are still starting, which the end of this process would wait for.
@@ -155,6 +162,23 @@ def _local(
                 for worker in workers_left:
                     worker.join(max(0.0, until - time.monotonic()))
             raise
+
+
+def _say_full(error: PicklingError) -> None:
+    """Say so where records could not be handed to workers for want of room.
+
+    joblib writes large arrays to files that all workers read; of an error there it keeps the text.
+    """
+    number = re.search(r"OSError: \[Errno (\d+)\]", str(error.__cause__))
+    if number is None or int(number[1]) not in FULL:
+        return
+    folder = str(Path(_get_temp_dir("")[0]))
+    variable = "TMPDIR" if folder == tempfile.gettempdir() else "JOBLIB_TEMP_FOLDER"
+    raise StoreError(
+        f"The folder for temporary files {folder!r} is full ({os.strerror(int(number[1]))}); make "
+        f"room there, name another folder in the environment variable {variable}, or use one "
+        "worker (--workers 1), which needs no copy of the records"
+    ) from error
 
 
 @contextmanager

@@ -29,7 +29,7 @@ import numpy as np
 
 from leakscope.errors import StoreError
 from leakscope.protocols import Floats
-from leakscope.temporary import locked
+from leakscope.temporary import is_temporary, locked
 
 SCHEMA = 1
 MODEL, DONE, MANIFEST, LOCK = "model.bin", "done.json", "manifest.json", "lock"
@@ -266,6 +266,11 @@ def _own(status: os.stat_result) -> bool:
 
 
 def _refused(error: OSError, folder: Path) -> StoreError:
+    if error.errno in FULL and is_temporary(folder):
+        return StoreError(
+            f"The folder for temporary files {str(folder.parent)!r} is full ({error.strerror}); "
+            "make room there, or name another folder in the environment variable TMPDIR"
+        )
     if error.errno in FULL:
         return StoreError(
             f"The disk of {str(folder)!r} is full ({error.strerror}); make room and run the same "
