@@ -22,6 +22,8 @@ PRINTABLE = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size
         ("host/path?code=1", "host/path"),
         ("ann:hush@host/path?code=1", "host/path"),
         ("", ""),
+        ("http://", "http://"),
+        ("file:///etc/passwd", "file:///etc/passwd"),
     ],
 )
 def test_an_address_is_stored_up_to_its_path(url: str, left: str) -> None:
