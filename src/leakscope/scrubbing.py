@@ -41,7 +41,9 @@ def public_address(url: str) -> str:
     """The address without user, password, query and fragment: all of it that may be stored."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
-    if "://" not in url:  # "user:password@host/path" has a scheme named user
+    if (
+        not url.lower().lstrip().startswith(f"{parts.scheme}://")
+    ):  # "user:password@host/path" has a scheme named user
         return host + parts.path.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}"
 
