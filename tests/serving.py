@@ -38,11 +38,12 @@ def predicting(predict: Callable[[list[Any]], Any]) -> Answer:
 
 @dataclass
 class Served:
-    """Where the server listens, and what it was asked: bodies and headers."""
+    """Where the server listens, and what it was asked: bodies, headers and paths."""
 
     url: str
     bodies: list[Any] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     server: Any = None
 
 
@@ -56,6 +57,7 @@ def serving(answer: Answer) -> Iterator[Served]:
             before = len(served.bodies)
             served.bodies.append(asked)
             served.headers.append(dict(self.headers))
+            served.paths.append(self.path)
             reply = answer(asked, before)
             self.send_response(reply.status)
             size = len(reply.body) if reply.length is None else reply.length

@@ -20,7 +20,8 @@ from importlinter.domain.contract import Contract
 ROOT = Path(__file__).resolve().parent.parent
 KINDS: dict[str, type[Contract]] = {"layers": LayersContract, "forbidden": ForbiddenContract}
 
-BASE = {"errors", "options", "protocols", "registry"}
+LOWEST = {"errors", "scrubbing", "temporary"}
+BASE = LOWEST | {"options", "protocols", "registry"}
 LEAVES = BASE | {"probabilities"}
 MACHINERY = LEAVES | {
     "attacks", "channels", "datasets", "defenses", "evidence", "exact", "extractions", "leakage",
@@ -31,9 +32,11 @@ FACADES = {"auditing", "comparing", "gate"}
 
 MAY_IMPORT = {
     "errors": set(),
-    "options": {"errors"},
-    "protocols": {"errors", "options"},
-    "registry": {"errors", "options", "protocols"},
+    "scrubbing": set(),
+    "temporary": set(),
+    "options": LOWEST,
+    "protocols": LOWEST | {"options"},
+    "registry": LOWEST | {"options", "protocols"},
     "probabilities": BASE,
     "evidence": BASE,
     "records": BASE,
@@ -49,7 +52,7 @@ MAY_IMPORT = {
     "attacks": LEAVES | {"evidence", "metrics", "leakage"},
     "extractions": LEAVES | {"records", "metrics"},
     "defenses": LEAVES | {"records", "models", "recipes", "channels", "networks", "leakage"},
-    "report": {"errors", "metrics"},
+    "report": LOWEST | {"metrics"},
     "controls": MACHINERY,
     "auditing": PARTS,
     "comparing": PARTS | {"auditing"},

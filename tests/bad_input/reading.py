@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import cache
@@ -129,10 +130,18 @@ LIMITS = [
 ]  # fmt: skip
 
 TABLE = "row,side,label,vulnerable,score_loss\n0,member,1,no,0.5\n0,nonmember,1,no,0.25\n"
-RUN: dict[str, Content] = {
-    "run/report.json": changed(lambda report: report["target"].update(members=1, nonmembers=1)),
-    "run/records.csv": TABLE,
-}
+OF_TWO = changed(lambda report: report["target"].update(members=1, nonmembers=1))
+
+
+def run_of(table: str | bytes, report: str = OF_TWO) -> dict[str, Content]:
+    """A run whose report holds the digest of its table."""
+    written = table.encode() if isinstance(table, str) else table
+    digest = {"records_sha256": hashlib.sha256(written).hexdigest()}
+    text = json.dumps(json.loads(report) | digest)
+    return {"run/report.json": text, "run/records.csv": table}
+
+
+RUN = run_of(TABLE)
 RECORD = "record run --row 0"
 RECORDS = [
     case("no run", "record gone --row 0", "'gone'"),
@@ -143,38 +152,41 @@ RECORDS = [
     case("a row below 0", "record run --row -1", "--row", files=RUN),
     case("a row beyond the last", "record run --row 7", "row 7", "row 0", files=RUN),
     case("a side nobody knows", f"{RECORD} --side others", "'others'", files=RUN),
-    case("records of another run", RECORD, "1 members", "1,000",
+    case("records of another size", RECORD, "1 members", "1,000",
+         files=run_of(TABLE, report_text())),
+    case("records of another run", RECORD, "is not of the same run", "where the report has",
+         files={**RUN, "run/records.csv": TABLE.replace("0.5", "0.75")}),
+    case("records of no run", RECORD, "is not of the same run", "saved without one",
          files={**RUN, "run/report.json": report_text()}),
     case("records without a side", RECORD, "'side'",
-         files={**RUN, "run/records.csv": TABLE.replace("side", "sides", 1)}),
+         files=run_of(TABLE.replace("side", "sides", 1))),
     case("records with a longer row", RECORD, "Line 2", "6 cells",
-         files={**RUN, "run/records.csv": TABLE.replace("0.5", "0.5,1")}),
+         files=run_of(TABLE.replace("0.5", "0.5,1"))),
     case("records with a score of words", RECORD, "Line 2", "'high'",
-         files={**RUN, "run/records.csv": TABLE.replace("0.5", "high")}),
+         files=run_of(TABLE.replace("0.5", "high"))),
     case("records with a row of words", RECORD, "'first'",
-         files={**RUN, "run/records.csv": TABLE.replace("0,member", "first,member")}),
+         files=run_of(TABLE.replace("0,member", "first,member"))),
     case("records with a row of twenty digits", RECORD, "9" * 20,
-         files={**RUN, "run/records.csv": TABLE.replace("0,member", "9" * 20 + ",member")}),
+         files=run_of(TABLE.replace("0,member", "9" * 20 + ",member"))),
     case("records in UTF-16", RECORD, "records.csv",
-         files={**RUN, "run/records.csv": TABLE.encode("utf-16")}),
+         files=run_of(TABLE.encode("utf-16"))),
     case("records with an open quote", RECORD, "records.csv",
-         files={**RUN, "run/records.csv": TABLE.replace("member", '"member', 1)}),
+         files=run_of(TABLE.replace("member", '"member', 1))),
     case("records without an end", RECORD, "records.csv", "device",
          files={**RUN, "run/records.csv": lambda path: path.symlink_to("/dev/zero")}),
     case("a record of a report without an end", RECORD, "report.json", "64 MiB",
          files={"run/report.json": lambda path: path.symlink_to("/dev/zero")}),
     case("records in one long line", RECORD, "records.csv", "16,777,216",
-         files={**RUN, "run/records.csv": "x" * 2**24}),
-    case("empty records", RECORD, "records.csv", files={**RUN, "run/records.csv": ""}),
+         files=run_of("x" * 2**24)),
+    case("empty records", RECORD, "records.csv", files=run_of("")),
     case("a folder for records", RECORD, "records.csv",
          files={"run/report.json": report_text(), "run/records.csv": None}),
     case("a report with odd outcomes", RECORD, "report 'run'",
-         files={**RUN, "run/report.json": setting([1], "outcomes")}),
+         files=run_of(TABLE, setting([1], "outcomes"))),
     case("a report with an odd target", RECORD, "report 'run'",
-         files={**RUN, "run/report.json": setting(None, "target")}),
+         files=run_of(TABLE, setting(None, "target"))),
     case("a report with an odd verdict", RECORD, "report 'run'",
-         files={**RUN, "run/report.json": json.dumps(
-             json.loads(str(RUN["run/report.json"])) | {"verdict": 1})}),
+         files=run_of(TABLE, json.dumps(json.loads(OF_TWO) | {"verdict": 1}))),
 ]  # fmt: skip
 
 FIGURES = [

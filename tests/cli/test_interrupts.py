@@ -41,9 +41,35 @@ def test_an_interrupt_that_is_heard_in_time_is_left_alone(monkeypatch: pytest.Mo
     time.sleep(0.1)
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_other_endings_are_interrupts_too(
+    monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        with pytest.raises(KeyboardInterrupt), stopping_soon(pytest.fail) as stop:
+            signal.raise_signal(number)
+        assert stop.exit_code == code
+        assert stop.sentence == f"Stopped by {signal.Signals(number).name}."
+        assert signal.getsignal(number) is signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)  # as nohup has it
+        with stopping_soon(pytest.fail):
+            signal.raise_signal(number)
+            assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
+
+
 @pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_one_that_is_not_heard_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, terminal: bool, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    terminal: bool,
+    number: int,
+    code: int,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     ended, said = threading.Event(), list[Any]()
 
@@ -53,15 +79,17 @@ def test_one_that_is_not_heard_ends_the_process(
 
     monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
     monkeypatch.setattr(os, "_exit", leave)
+    for cleaning in ("_end_children", "remove_folders"):
+        monkeypatch.setattr(interrupts, cleaning, lambda: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    before = signal.signal(signal.SIGINT, lambda *_: None)  # as deaf as one long call
+    before = signal.signal(number, lambda *_: None)  # as deaf as one long call
     try:
         with stopping_soon(said.append):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             assert ended.wait(5)
     finally:
-        signal.signal(signal.SIGINT, before)
-    assert said == ["Stopped in the middle of a step; what was finished before is kept.", 130]
+        signal.signal(number, before)
+    assert said == ["Stopped in the middle of a step; what was finished before is kept.", code]
     assert capsys.readouterr().err == ("\x1b[?25h" if terminal else "")
 
 

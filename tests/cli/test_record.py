@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from leakscope.report import RecordTable, Report
+
 Run = Callable[..., Any]
 
 
@@ -54,6 +56,51 @@ def test_what_is_not_there_is_one_sentence(
     assert (ran.code, ran.stdout) == (2, "")
     assert sentence in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("stays", ["records.csv", "report.json"])
+def test_files_of_two_runs_are_not_mixed(
+    run: Run, folder: Path, small_report: Any, tmp_path: Path, stays: str
+) -> None:
+    """As many records on each side, but other scores: only the digest tells them apart."""
+    table = small_report.records.columns
+    scores = {name: table[name] for name in table} | {"score_loss": table["score_loss"] + 1}
+    other = Report(small_report.data, RecordTable(scores)).save(tmp_path / "other")
+    assert run("record", other, "--row", 3).code == 0
+    (other / stays).write_bytes((folder / stays).read_bytes())
+    ran = run("record", other, "--row", 3)
+    assert (ran.code, ran.stdout) == (2, "")
+    assert "is not of the same run as the report beside it" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_a_kill_between_two_files_is_noticed(
+    run: Run, folder: Path, small_report: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = small_report.records.columns
+    other = RecordTable({name: table[name] for name in table} | {"score_loss": table["row"]})
+
+    def killed(self: Path, target: Path) -> Path:
+        if target.name == "report.html":
+            raise KeyboardInterrupt
+        return move(self, target)
+
+    move = Path.replace
+    monkeypatch.setattr(Path, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Report(small_report.data, other).save(folder)
+    ran = run("record", folder, "--row", 3)
+    assert ran.code == 2
+    assert "is not of the same run" in ran.stderr
+
+
+def test_a_report_without_a_table_does_not_take_the_one_beside_it(
+    run: Run, folder: Path, small_report: Any
+) -> None:
+    Report(small_report.data).save(folder)
+    ran = run("record", folder, "--row", 3)
+    assert ran.code == 2
+    assert "the report was saved without one" in ran.stderr
 
 
 def test_a_run_without_records_is_one_sentence(run: Run, folder: Path) -> None:

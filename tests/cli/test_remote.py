@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from leakscope.cli.remote import model_at
 from leakscope.errors import InputError
 from leakscope.models import HttpModel
-from serving import Served, predicting, serving
+from serving import Reply, Served, as_json, predicting, serving
 
 Run = Callable[..., Any]
 Files = tuple[Path, Path]
@@ -116,6 +116,67 @@ def test_an_address_with_a_password_is_not_repeated(run: Run, numbers: Files) ->
     assert ran.code == 2
     assert "token_env" in ran.stderr
     assert "hush" not in ran.stderr
+
+
+SECRETS = ("c0de", "pw1234", "fr4gment", "s3cret")
+QUERY = "?code=c0de-of-it&pwd=pw1234&version=2#fr4gment"
+
+
+def test_nothing_after_the_path_of_an_address_is_stored(
+    run: Run,
+    numbers: Files,
+    served: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "s3cret-token")
+    served.url += QUERY
+    options = "token_env=SERVICE_TOKEN"
+    for number, more in enumerate(([], ["--redact"], ["--json"])):
+        out = tmp_path / f"out{number}"
+        shared = ("--attacks", "loss", "--url-options", options, "--out", out, "-vv", "--debug")
+        ran = run(*words(numbers, served, *shared, *more))
+        assert ran.code == 0, ran.stderr
+        written = [path.read_text("utf-8") for path in out.rglob("*") if path.is_file()]
+        assert len(written) >= 2
+        for text in (ran.stdout, ran.stderr, *written):
+            assert not [secret for secret in SECRETS if secret in text]
+    assert len(served.paths) > 3
+    assert {*served.paths} == {"/predict?code=c0de-of-it&pwd=pw1234&version=2"}
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_nor_is_it_in_an_error(
+    run: Run, numbers: Files, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "s3cret-token")
+
+    def echo(*_: Any) -> Reply:
+        said = f"{served.url} with Bearer s3cret-token and pw1234: {SECRETS}"
+        return as_json({"predictions": [[said]] * 5, said: 1, "error": said}, status)
+
+    with serving(echo) as served:
+        served.url += QUERY
+        for more in ("predictions=other,", ""):
+            options = f"{more}token_env=SERVICE_TOKEN"
+            ran = run(*words(numbers, served, "--url-options", options, "--debug", "-vv"))
+            assert ran.code == 2
+            assert "Traceback" in ran.stderr
+            left = ran.stderr.replace(str(SECRETS), "")
+            assert not [word for word in ("c0de-of-it", "s3cret-token", "pw1234") if word in left]
+
+
+def test_a_header_that_cannot_be_sent_is_refused_without_its_value() -> None:
+    for headers in (
+        {"X": "hush\nY: 1"},
+        {"X": "h\u00fcsh"},
+        {"X Y": "hush"},
+        {"": "hush"},
+        {"X": 7},
+    ):
+        with pytest.raises(InputError, match=r"[Hh]eader") as caught:
+            HttpModel("http://127.0.0.1:1/", headers=headers)  # type: ignore[arg-type]
+        assert "sh" not in str(caught.value).replace("dash", "")
 
 
 def test_options_are_read_with_their_types() -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import shutil
 import socket
 import ssl
 import subprocess
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -22,7 +28,7 @@ from serving import FakeTime, Reply, as_json, serving
 
 def poster(url: str, fake: FakeTime | None = None, **options: Any) -> Poster:
     usual: dict[str, Any] = {
-        "headers": {}, "secret": None, "timeout": 5.0, "retries": 2, "largest_answer": 10_000,
+        "headers": {}, "timeout": 5.0, "retries": 2, "largest_answer": 10_000,
         "clock": Clock() if fake is None else fake.clock,
     }  # fmt: skip
     return Poster(url, **(usual | options))
@@ -283,10 +289,148 @@ def test_a_refusal_that_breaks_off_is_still_a_refusal() -> None:
 def test_a_secret_that_the_service_repeats_is_not_told() -> None:
     reply = as_json({"error": "bad token s3cret! " + "x" * 400}, 400)
     with serving(lambda *_: reply) as served, pytest.raises(ModelError) as caught:
-        post(poster(served.url, secret="s3cret!"))
+        post(poster(served.url, headers={"Authorization": "Bearer s3cret!"}))
     assert "s3cret" not in str(caught.value)
     assert "bad token …" in str(caught.value)
     assert len(str(caught.value)) < 400
+
+
+TOKEN = "tok/en+9=8&7 i"
+QUERY = "code=c0de%20value&pwd=pw12#fr4gment"
+
+
+def spellings(secret: str) -> list[str]:
+    """The secret as services repeat it."""
+    return [
+        secret,
+        quote(secret, safe=""),
+        quote(quote(secret, safe=""), safe=""),
+        json.dumps(secret)[1:-1],
+        html.escape(secret),
+        "".join(f"\\u{ord(one):04x}" for one in secret),
+        base64.b64encode(f"Bearer {secret}".encode()).decode(),
+        base64.urlsafe_b64encode(f"ann:{secret}".encode()).decode(),
+        secret[:5] + "\n" + secret[5:],
+        secret.upper(),
+    ]
+
+
+def holds(text: str, secret: str) -> bool:
+    """Whether half of the secret, in any of those spellings, is left in a text."""
+    text = "".join(text.split()).lower()
+    spelled = ["".join(one.split()).lower() for one in spellings(secret)]
+    whole = [one[at : at + 8] for one in spelled for at in range(0, len(one) - 7)]
+    own = [one for one in whole if one not in base64.b64encode(b"Bearer ann:").decode().lower()]
+    common = {one for one in whole if one in "\\u0".join(["00"] * 9)}
+    return any(one in text for one in {*own} - common)
+
+
+def secretive(url: str) -> Poster:
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-Api-Key": "k3y-of-the-service"}
+    return poster(f"{url}?{QUERY}", FakeTime(), headers=headers, retries=0)
+
+
+def refusing(said: str, status: int = 400) -> Callable[[Any, int], Reply]:
+    return lambda *_: Reply(said.encode(), status)
+
+
+SECRETS = [TOKEN, "k3y-of-the-service", "c0de value", "fr4gment"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_no_spelling_of_a_secret_is_repeated(secret: str, status: int) -> None:
+    for spelled in spellings(secret):
+        for body in (f"no: '{spelled}'!", json.dumps({"error": {"why": spelled}})):
+            if status == 200 and body.startswith("{"):
+                continue
+            with serving(refusing(body, status)) as served, pytest.raises(ModelError) as caught:
+                post(secretive(served.url))
+            said = "".join(traceback.format_exception(caught.value))
+            assert not holds(said, secret), (spelled, said)
+
+
+@pytest.mark.parametrize("before", [150, 190, 195, 199, 65_500])
+@pytest.mark.parametrize("filler", ["x", " ", " \n"])
+def test_a_secret_is_taken_out_before_the_text_is_cut(before: int, filler: str) -> None:
+    body = (filler * before)[:before] + TOKEN + " " + "y" * 300
+    with serving(refusing(body)) as served, pytest.raises(ModelError) as caught:
+        post(secretive(served.url))
+    assert TOKEN[:4] not in str(caught.value)
+
+
+def test_a_refusal_that_comes_in_pieces_is_read_to_its_end() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                asked = b""
+                while not asked.endswith(b"[1]}"):
+                    asked += connection.recv(4096)
+                connection.sendall(b"HTTP/1.1 400 Bad\r\nConnection: close\r\n\r\nnot ")
+                for part in (TOKEN[:6], TOKEN[6:] + " this"):
+                    time.sleep(0.1)
+                    connection.sendall(part.encode())
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        with pytest.raises(ModelError) as caught:
+            post(secretive(f"http://127.0.0.1:{listening.getsockname()[1]}/"))
+        thread.join()
+    assert "(status 400: not … this)" in str(caught.value)
+
+
+def test_a_refusal_that_breaks_off_is_not_quoted() -> None:
+    body = f"not {TOKEN[:7]}".encode()
+    reply = Reply(body, 400, length=len(body) + 50)
+    with serving(lambda *_: reply) as served, pytest.raises(ModelError) as caught:
+        post(secretive(served.url))
+    assert "refused a request (status 400);" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"http://else.where/{quote(TOKEN)}?next=1",
+        "http://else.where/?signature=n3w-secret",
+        "https://ann:n3w-secret@else.where/",
+        "/login?state=n3w-secret#n3w-secret",
+    ],
+)
+def test_a_redirect_is_named_without_its_secrets(place: str) -> None:
+    reply = Reply(b"", 307, {"Location": place})
+    with serving(lambda *_: reply) as served, pytest.raises(ModelError) as caught:
+        post(secretive(served.url))
+    assert "leads on to " in str(caught.value)
+    assert "n3w" not in str(caught.value)
+    assert not holds(str(caught.value), TOKEN)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        f"HTTP/1.1 400 Bad {TOKEN}\r\nContent-Length: 0\r\n\r\n",
+        f"HTTP/1.1 500 Bad {TOKEN}\r\nContent-Length: 0\r\n\r\n",
+        f"{TOKEN} is no status line\r\n\r\n",
+        f"HTTP/{TOKEN} 200 OK\r\n\r\n",
+    ],
+)
+def test_nor_is_a_traceback_a_way_out(start: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def refuse() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(start.encode())
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        with pytest.raises(ModelError) as caught:
+            post(secretive(f"http://127.0.0.1:{listening.getsockname()[1]}/"))
+        thread.join()
+    assert not holds("".join(traceback.format_exception(caught.value)), TOKEN)
 
 
 def test_a_certificate_that_nobody_signed_is_refused(tmp_path: Path) -> None:
@@ -355,6 +499,10 @@ def test_an_address_may_be_http_or_https(url: str) -> None:
         ("https://host/x?API_Key=hush", "holds the parameter 'API_Key'"),
         ("https://host/x?a=1&access_token=hush", "holds the parameter 'access_token'"),
         ("gopher://me:hush@host/x?token=hush", "'gopher://host/x' is not one of"),
+        ("me:hush@host/x?code=hush", "'host/x' is not one of"),
+        ("host/x?code=hush#hush", "'host/x' is not one of"),
+        ("http://host:0/?code=hush#hush", "'http://host:0/' cannot be asked"),
+        ("https://host/?hush-token", "holds a parameter without a value"),
     ],
 )
 def test_other_addresses_are_refused_without_their_secrets(url: Any, sentence: str) -> None:
@@ -365,4 +513,4 @@ def test_other_addresses_are_refused_without_their_secrets(url: Any, sentence: s
 
 
 def test_what_follows_a_question_mark_is_not_told() -> None:
-    assert poster("https://host/x?version=2").name == "the model at https://host/x"
+    assert poster("https://host/x?version=2#part").name == "the model at https://host/x"

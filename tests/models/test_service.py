@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from leakscope.errors import InputError, ModelError, OracleBudgetError
-from leakscope.models.service import Service, Spent, listed_under
+from leakscope.models.service import Service, Spent
 from serving import FakeTime, Reply, as_json, serving
 
 NUMBERS = [str(number) for number in range(10)]
@@ -107,7 +107,7 @@ def test_a_token_comes_from_the_environment_and_is_nowhere_else(
 ) -> None:
     monkeypatch.setenv("HUSH", " s3cret\n")
     with serving(lambda *_: as_json(0)) as served:
-        service = Service(served.url, token_env="HUSH", headers={"X-Team": "audit"})
+        service = Service(f"{served.url}?c=s3cret", token_env="HUSH", headers={"X-Team": "audit"})
         asked(service, ["1"])
         other = Service(served.url, token_env="HUSH", token_header="X-Api-Key")
         asked(other, ["1"])
@@ -159,8 +159,9 @@ def test_wrong_options_are_refused(options: dict[str, Any], sentence: str) -> No
 
 
 def test_a_list_is_found_under_its_key_or_by_itself() -> None:
-    assert listed_under({"a": [1, 2], "b": 0}, "a", 2, "it") == [1, 2]
-    assert listed_under([1, 2], "", 2, "it") == [1, 2]
+    service = Service("http://127.0.0.1:1/")
+    assert service.listed_under({"a": [1, 2], "b": 0}, "a", 2) == [1, 2]
+    assert service.listed_under([1, 2], "", 2) == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,6 @@ def test_a_list_is_found_under_its_key_or_by_itself() -> None:
 )
 def test_any_other_answer_is_one_sentence(answer: Any, key: str, sentence: str) -> None:
     with pytest.raises(ModelError) as caught:
-        listed_under(answer, key, 1, "it")
+        Service("http://127.0.0.1:1/").listed_under(answer, key, 1)
     assert sentence in str(caught.value)
     assert len(str(caught.value)) < 250

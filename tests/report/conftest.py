@@ -217,7 +217,9 @@ def make_report(level: str = "leaks") -> dict[str, Any]:
         "seed": 0,
         "target": {
             "model": "RandomForestClassifier", "task": "classification", "dataset": "adult",
-            "classes": ["<=50K", ">50K"], "features": 104, "members": n, "nonmembers": n - n // 130,
+            "classes": ["<=50K", ">50K"],
+            "class_sizes": {"members": [n - n // 4, n // 4], "nonmembers": [n - n // 3, n // 3]},
+            "features": 104, "members": n, "nonmembers": n - n // 130,
             "unit": None, "units": None,
             "member_accuracy": interval(0.981, 0.006),
             "nonmember_accuracy": interval(0.846, 0.016),
@@ -247,7 +249,8 @@ def make_regression() -> dict[str, Any]:
     report = make_report("undecided")
     report["target"] |= {
         "model": "GradientBoostingRegressor", "task": "regression", "dataset": "diabetes",
-        "classes": None, "member_accuracy": None, "nonmember_accuracy": None, "gap": None,
+        "classes": None, "class_sizes": None,
+        "member_accuracy": None, "nonmember_accuracy": None, "gap": None,
         "member_error": 31.52, "nonmember_error": 58.07, "unit": "patient_nbr",
         "units": {"members": 180, "nonmembers": 171},
     }  # fmt: skip

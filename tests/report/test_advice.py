@@ -1,11 +1,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from leakscope.report import advice
+from leakscope.report import RecordTable, Report, advice
 
 MakeReport = Callable[[str], dict[str, Any]]
+
+
+def test_records_csv_is_named_only_where_it_is_written_beside_the_page(
+    leak: dict[str, Any], table: RecordTable, tmp_path: Path
+) -> None:
+    whole = Report(leak, table)
+    beside = (whole.save(tmp_path / "a") / "report.html").read_text("utf-8")
+    assert "The file records.csv of this run says" in beside
+    alone = (Report(leak).save(tmp_path / "b") / "report.html").read_text("utf-8")
+    shared = (whole.redacted().save(tmp_path / "c") / "report.html").read_text("utf-8")
+    again = (Report.load(tmp_path / "a").save(tmp_path / "d") / "report.html").read_text("utf-8")
+    for page in (alone, shared, again, whole.to_html(), whole.redacted().to_html()):
+        assert "Audit the changed model again." in page
+        assert "records.csv" not in page
 
 
 def test_one_attack_is_not_many(make_report: MakeReport) -> None:

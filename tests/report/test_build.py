@@ -38,7 +38,10 @@ def test_a_saved_report_comes_back_as_it_was(
     assert names(folder) == FILES
     assert Report.load(folder) == saved
     assert Report.load(folder / "report.json").to_dict() == leak
-    assert (folder / "report.html").read_text("utf-8") == saved.to_html()
+    page = (folder / "report.html").read_text("utf-8")
+    sentence = " The file records.csv of this run says which records the attacks find."
+    assert page.replace(sentence, "") == saved.to_html()
+    assert (sentence in page) is (leak["verdict"]["level"] == "leaks")
     assert (folder / "records.csv").read_text("utf-8") == table.to_csv()
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import copy
+import csv
 import io
 import json
+import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,13 @@ from rich.console import Console
 
 from leakscope.errors import InputError
 from leakscope.report import RecordTable, Report, load_schema
-from leakscope.report.redaction import FEWEST, redact, refuse_telling_files, without_paths
+from leakscope.report.redaction import (
+    FEWEST,
+    _without_values,
+    redact,
+    refuse_telling_files,
+    without_paths,
+)
 from leakscope.report.terminal import print_summary
 
 
@@ -210,6 +218,72 @@ def test_values_places_and_paths_go_from_what_is_said(leak: dict[str, Any]) -> N
 )
 def test_a_command_keeps_base_names_alone(command: str, left: str) -> None:
     assert without_paths(command) == left
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "a,b",
+        "a=b",
+        "a=b,c=d",
+        "a b",
+        "it's",
+        'say "x"',
+        "ä/ö",
+        "a;b",
+        "--x=y",
+        "#1?",
+        "$(x)",
+        "a\nb",
+    ],
+)
+@pytest.mark.parametrize("option", ["--members {}", "--model={}", "--dataset-options {}", "{}"])
+def test_no_part_of_a_folder_survives(folder: str, option: str) -> None:
+    parts = ["hush1", *folder.split("/"), "hush2"]
+    for start in ("/", "", "../", "~/"):
+        path = start + "/".join(f"hush{part}" for part in parts) + "/file,1=2.csv"
+        if "-options" in option:
+            line = io.StringIO()
+            csv.writer(line, lineterminator="").writerow(["n=3", f"file={path}"])
+            path = line.getvalue()
+        words = [word.format(path) for word in option.split()]
+        left = without_paths(shlex.join(["leakscope", "audit", *words]))
+        assert "hush" not in left
+        assert "file,1=2.csv" in left
+    path = f"/{'/'.join(parts)}/file.csv"
+    said = f"The file {path!r} cannot be read; see /hush,a=b/hush c/x.csv."
+    assert "hush" not in _without_values(said, set())
+
+
+def test_a_label_of_two_people_is_withheld_with_the_next_rarest(leak: dict[str, Any]) -> None:
+    leak["target"]["classes"] = ["flu", "cold", "kuru", "rabies"]
+    leak["target"]["class_sizes"] = {"members": [900, 40, 2, 60], "nonmembers": [900, 30, 50, 60]}
+    found = redact(leak)
+    assert found["target"]["classes"] == ["flu", "…", "…", "rabies"]
+    assert found["target"]["class_sizes"]["members"] == [900, None, None, 60]
+    assert found["redacted"]["withheld"] == [{"group": "classes", "values": 2}]
+    jsonschema.Draft202012Validator(load_schema()).validate(found)
+    assert redact(found) == found
+    assert redact(found, 100)["target"]["classes"] == ["…"] * 4
+    for text in (Report(found).to_html(), json.dumps(found)):
+        assert "kuru" not in text
+        assert "cold" not in text
+    assert "classification into 4 classes (flu, …, …, rabies)" in Report(found).to_html()
+
+
+def test_classes_of_unknown_size_are_withheld(leak: dict[str, Any]) -> None:
+    del leak["target"]["class_sizes"]
+    assert redact(leak)["target"]["classes"] == ["…", "…"]
+    leak["target"]["classes"] = None
+    assert redact(leak)["target"]["classes"] is None
+
+
+@pytest.mark.parametrize("classes", ["['flu', \"o'kuru]\", 'x']", "[0, 1, 99]", "[]"])
+def test_classes_go_from_a_call_in_python(leak: dict[str, Any], classes: str) -> None:
+    command = f"leakscope.audit(model, members, nonmembers, classes={classes}, seed=0)"
+    assert without_paths(command) == (
+        "leakscope.audit(model, members, nonmembers, classes=…, seed=0)"
+    )
 
 
 @pytest.mark.parametrize("fewest", [1, 0, -3, 2.5, True, "10", None])

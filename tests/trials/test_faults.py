@@ -165,6 +165,39 @@ def test_a_full_disk(
     assert bytes_of(store) == undisturbed()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a tmpfs is mounted")
+@pytest.mark.parametrize("variable", ["TMPDIR", "JOBLIB_TEMP_FOLDER"])
+def test_a_full_folder_for_temporary_files(
+    small_disk: Path, variable: str, environment: dict[str, str]
+) -> None:
+    """It is no problem of pickling: the message names the folder, and what to do."""
+    (small_disk / "ballast").write_bytes(bytes(1_900_000))
+    script = (
+        "import sys; from toys import Toy, draw_records\n"
+        "from leakscope.errors import LeakscopeError\n"
+        "from leakscope.trials import random_halves, run_trials\n"
+        "try:\n"
+        "    run_trials(Toy(), draw_records(60_000), random_halves(60_000, 4, 0), ['loss'], "
+        f"workers=2, store={None if variable == 'TMPDIR' else 'store'!r})\n"
+        "except LeakscopeError as error:\n"
+        "    sys.exit(f'{type(error).__name__}: {error}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment | {variable: str(small_disk)},
+        cwd=small_disk.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stderr.strip().splitlines()[-1]
+    assert said.startswith(
+        f"StoreError: The folder for temporary files {str(small_disk)!r} is full (No space left on"
+    )
+    assert variable in said
+    assert [one.name for one in small_disk.iterdir()] == ["ballast"]
+
+
 def test_no_room_for_a_file_of_this_size(
     tmp_path: Path,
     environment: dict[str, str],

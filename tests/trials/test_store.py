@@ -23,6 +23,7 @@ KEY = "0123456789abcdef" * 2
 def store(tmp_path: Path) -> Store:
     """A store with one finished model."""
     made = Store(tmp_path / "store")
+    made.folder.mkdir()  # as whoever leads a run does
     written = made.write_model(KEY, [b"the model"])
     written |= made.write_observations(KEY, "loss.npy", np.arange(6.0).reshape(3, 2))
     made.finish(KEY, written)

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from leakscope.errors import ModelError
-from leakscope.trials.table import Keeper, StoredStack, Trials
+from leakscope.temporary import TemporaryFolder
+from leakscope.trials.table import StoredStack, Trials
 
 
 def stack_of(folder: Path, values: Any) -> StoredStack:
@@ -188,7 +189,7 @@ else:
 
 @pytest.mark.slow
 def test_a_temporary_folder_lasts_as_long_as_it_is_held(tmp_path: Path) -> None:
-    keeper = Keeper()
+    keeper = TemporaryFolder()
     folder = keeper.folder
     np.save(folder / "0.npy", np.ones((2, 1)))
     stack = StoredStack([folder / "0.npy"], keeper)

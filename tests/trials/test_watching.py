@@ -136,6 +136,7 @@ def test_how_long_a_model_takes_is_told_once_one_is_finished(
         while not told:
             pass
         clock[0] += 4.0
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
         done = Store(tmp_path / "elsewhere")
         for key in "ab":
             done.finish(key, {"loss.npy": ""})

@@ -31,6 +31,7 @@ def describe_target(
         "model": model.name,
         "task": model.task,
         "classes": None if model.classes is None else [str(label) for label in model.classes],
+        "class_sizes": _class_sizes(model, records, membership),
         "features": len(records.feature_names),
         "members": int(membership.sum()),
         "nonmembers": int((~membership).sum()),
@@ -38,6 +39,17 @@ def describe_target(
         "fingerprint": records.side_fingerprint(membership),
         "clipped": _clipped(model, records),
         **_performance(model, records, membership, clusters),
+    }
+
+
+def _class_sizes(model: Model, records: Records, membership: Bools) -> dict[str, list[int]] | None:
+    """How many records of each class there are on either side: rare ones can be withheld."""
+    if model.classes is None:
+        return None
+    numbers, k = class_numbers(model, records.y), len(model.classes)
+    return {
+        side: np.bincount(numbers[rows], minlength=k).tolist()
+        for side, rows in (("members", membership), ("nonmembers", ~membership))
     }
 
 

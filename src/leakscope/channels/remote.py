@@ -11,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from leakscope.errors import InputError, ModelError
-from leakscope.models.service import Service, listed_under
+from leakscope.models.service import Service
 from leakscope.options import one_of, whole_number
 from leakscope.protocols import Answers, Floats, Labels, Log, Show
 
@@ -26,7 +26,7 @@ class _Shown:
     influence: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RemoteOracle(Service):
     """A model behind HTTP that explains each prediction by training records.
 
@@ -44,8 +44,8 @@ class RemoteOracle(Service):
     show: Show = "signed"
     predictions: str = "predictions"
     explanations: str = "explanations"
-    _numbers: dict[Hashable, int] = field(default_factory=dict, init=False, repr=False)
-    _first: list[int] = field(default_factory=list, init=False, repr=False)
+    _numbers: dict[Hashable, int] = field(default_factory=dict, init=False)
+    _first: list[int] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,8 +69,8 @@ class RemoteOracle(Service):
         predicted, shown = list[Any](), list[list[_Shown]]()
         start = self.spent.records
         for batch, answer in self.send([json.dumps(query) for query in queries.tolist()]):
-            predicted += listed_under(answer, self.predictions, len(batch), self.__name__)
-            for entry in listed_under(answer, self.explanations, len(batch), self.__name__):
+            predicted += self.listed_under(answer, self.predictions, len(batch))
+            for entry in self.listed_under(answer, self.explanations, len(batch)):
                 shown.append(self._read(entry, start + len(shown) + 1))
         return self._arranged(self._checked(predicted), shown)
 
@@ -98,8 +98,8 @@ class RemoteOracle(Service):
         ):
             more = "" if self.show == "records" else " and its influence"
             raise ModelError(
-                f"{self.__name__} showed {json.dumps(one)[:80]} for a record, where an object with "
-                f"{self.width} features, a label{more} is needed"
+                f"{self.__name__} showed {self.quote(json.dumps(one))} for a record, where an "
+                f"object with {self.width} features, a label{more} is needed"
             )
         name = known.get("id")
         content = (tuple(features), label)
@@ -116,8 +116,8 @@ class RemoteOracle(Service):
             found = np.empty(0, dtype=object)  # rows of unequal length
         if predicted and (found.dtype.kind not in "iuf" or found.ndim not in (1, 2)):
             raise ModelError(
-                f"{self.__name__} answered {json.dumps(predicted[0])[:80]} for a query, where one "
-                "number or a list of numbers is needed"
+                f"{self.__name__} answered {self.quote(json.dumps(predicted[0]))} for a query, "
+                "where one number or a list of numbers is needed"
             )
         return found.astype(np.float64)
 

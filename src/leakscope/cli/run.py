@@ -7,6 +7,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -14,10 +15,11 @@ import typer
 from typer.main import get_command
 
 from leakscope.cli.app import app
-from leakscope.cli.interrupts import INTERRUPTED, stopping_soon
+from leakscope.cli.interrupts import Stop, stopping_soon
 from leakscope.cli.messages import saying_messages
 from leakscope.cli.session import Session
 from leakscope.errors import InputError, LeakscopeError
+from leakscope.scrubbing import without_queries
 
 FINISHED, BROKEN_PIPE, FAILED = 0, 1, 2
 
@@ -32,10 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         # A terminal without ε shows a question mark for it, rather than an error.
         sys.stdout.reconfigure(errors="replace")
+    stop = Stop()
     with warnings.catch_warnings(), saying_messages(session):
         warnings.showwarning = _one_line_each(session)
         try:
-            with stopping_soon(session.say):
+            with stopping_soon(session.say) as stop:
                 _invoke(session)
             sys.stdout.flush()
         except typer.Exit as wanted:
@@ -43,8 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as ended:
             return _left(session, ended)
         except KeyboardInterrupt as interrupt:
-            session.say(str(interrupt) or "Interrupted.")
-            return INTERRUPTED
+            with suppress(OSError):  # a terminal that is closed
+                session.say(str(interrupt) or stop.sentence)
+            return stop.exit_code
         except BrokenPipeError:
             return _close_quietly()
         except Exception as error:
@@ -62,7 +66,7 @@ def _invoke(session: Session) -> None:
 
 def _fail(session: Session, error: Exception) -> int:
     if session.debug:
-        session.stderr.file.write("".join(traceback.format_exception(error)))
+        session.stderr.file.write(without_queries("".join(traceback.format_exception(error))))
     session.say(_sentence(error), heading="Error: ", style="bold red")
     return FAILED
 

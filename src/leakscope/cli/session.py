@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from leakscope.scrubbing import without_queries
+
 
 @dataclass
 class Session:
@@ -27,8 +29,9 @@ class Session:
 
     @property
     def command(self) -> str:
-        """The exact command line, to be pasted into a shell."""
-        return shlex.join(("leakscope", *self.argv))
+        """The command line, to be pasted into a shell; addresses have lost what may be secret."""
+        words = (without_queries(word, word=True) for word in self.argv)
+        return shlex.join(("leakscope", *words))
 
     def say(self, text: object, *, heading: str = "", style: str = "") -> None:
         """One line on stderr, however long and whatever characters the text holds."""
@@ -37,11 +40,11 @@ class Session:
 
 
 def one_line(text: object) -> str:
-    """The text without line breaks and without characters that could drive a terminal."""
+    """The text without line breaks, characters that could drive a terminal, and queries."""
     # Here, because the package around it imports numpy, which help need not wait for.
     from leakscope.report.words import clean
 
-    return " ".join(clean(text).splitlines())
+    return " ".join(clean(without_queries(str(text))).splitlines())
 
 
 def print_json(thing: Any) -> None:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from leakscope.errors import ModelError, RecordsError
 from leakscope.models.answers import first_line
-from leakscope.models.service import Service, listed_under
+from leakscope.models.service import Service
 from leakscope.options import one_of
 from leakscope.protocols import Floats
 
 Form = Literal["lists", "objects"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HttpModel(Service):
     """A model behind HTTP: records go out as JSON, and their probabilities (or numbers) come back.
 
@@ -35,7 +35,7 @@ class HttpModel(Service):
     _: KW_ONLY
     predictions: str = "predictions"
     form: Form = "lists"
-    _known: dict[bytes, Floats] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[bytes, Floats] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,7 +48,7 @@ class HttpModel(Service):
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         places = {text: key for key, text in new.items()}
         for batch, answer in self.send(list(new.values())):
-            rows = self._checked(listed_under(answer, self.predictions, len(batch), self.__name__))
+            rows = self._checked(self.listed_under(answer, self.predictions, len(batch)))
             self._known.update(zip(map(places.__getitem__, batch), rows, strict=True))
         return np.array([self._known[key] for key in keys])
 
@@ -88,8 +88,9 @@ class HttpModel(Service):
         if found.dtype.kind not in "iuf" or found.ndim not in (1, 2):
             wrong = next((one for one in answers if not _is_answer(one)), answers[0])
             raise ModelError(
-                f"{self.__name__} answered {_cut(wrong)} for a record, where one number or a list "
-                "of as many numbers as for the others is needed; let it answer with probabilities"
+                f"{self.__name__} answered {self.quote(json.dumps(wrong))} for a record, where one "
+                "number or a list of as many numbers as for the others is needed; let it answer "
+                "with probabilities"
             )
         if not np.isfinite(found).all():
             raise ModelError(f"{self.__name__} answered with a number too large to be one")
@@ -127,11 +128,6 @@ def _digest(text: str) -> bytes:
 def _is_answer(one: Any) -> bool:
     numbers = one if isinstance(one, list) else [one]
     return all(isinstance(x, int | float) and not isinstance(x, bool) for x in numbers)
-
-
-def _cut(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _size(answer: Any) -> str:

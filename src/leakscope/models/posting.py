@@ -1,7 +1,8 @@
 """JSON by POST to one address: bounded in time and size, tried again where that can help.
 
 The address is the only one that records are ever sent to. Redirects are not followed, certificates
-are checked, and nothing of the secret that opens the service gets into a message.
+are checked. What a service says is scrubbed of secrets before it gets into a message, and no
+message is chained to an exception of the HTTP client, which may quote the service as well.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from urllib.request import (
 from leakscope.errors import InputError, ModelError
 from leakscope.models.pacing import Clock, asked_to_wait, backoff
 from leakscope.models.timely import TimelyHTTP, TimelyHTTPS
+from leakscope.scrubbing import HIDDEN, public_address, scrubber, secrets_of
 
-PART = 65_536  # bytes read at once
-LONGEST_SAYING = 200  # characters of what a service says of an error
+PART = 65_536  # bytes read at once, and the longest text that is quoted from
+LONGEST_SAYING, LONGEST_START = 200, 80  # characters of an error, and of an answer, that are quoted
 # A service that asks for a longer pause than this is not waited for.
 PATIENCE = 600.0
+JSON = {"Content-Type": "application/json", "Accept": "application/json"}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-# Names of parameters that hold what must not stand in a report or a command line.
+# Names of parameters that hold what must not stand in a command line.
 SECRETS = ("key", "token", "secret", "password", "passwd", "signature", "sig", "auth")
 
 # What to do about a status that another attempt would only repeat.
@@ -55,7 +58,8 @@ class _AgainError(Exception):
 class Poster:
     """Sends JSON texts to one address and gives back the JSON that they are answered with.
 
-    secret: what no message may hold. retried: how many attempts were not the first.
+    headers: sent beside those of JSON; no message holds their values. retried: how many attempts
+    were not the first.
     """
 
     def __init__(
@@ -63,24 +67,35 @@ class Poster:
         url: str,
         *,
         headers: Mapping[str, str],
-        secret: str | None,
         timeout: float,
         retries: int,
         largest_answer: int,
         clock: Clock,
     ) -> None:
         self.url, self.name = url, f"the model at {public_address(url)}"
-        self.headers, self.secret = headers, secret
+        self.headers = JSON | dict(headers)
         self.timeout, self.retries, self.largest_answer = timeout, retries, largest_answer
         self.clock, self.retried = clock, 0
+        self._scrub = scrubber(secrets_of(urlsplit(url), headers))
         self._opener = _opener_for(url)
+
+    def quote(self, text: str, longest: int = LONGEST_SAYING) -> str:
+        """What the service said, fit for a message: without secrets, then on one line, then cut.
+
+        A text that is too long to be scrubbed as a whole is not quoted at all.
+        """
+        if len(text) > PART:
+            return HIDDEN
+        line = " ".join(self._scrub(text).split())
+        line = "".join(one if one.isprintable() else "�" for one in line)
+        return line if len(line) <= longest else line[:longest] + HIDDEN
 
     def post(self, body: str, before: Callable[[], None]) -> Any:
         """The answer to this text, decoded; a ModelError says why there is none.
 
         before: called before each attempt, to keep a rate.
         """
-        request = Request(self.url, body.encode(), dict(self.headers), method="POST")
+        request = Request(self.url, body.encode(), self.headers, method="POST")
         attempt = 0
         while True:
             before()
@@ -96,13 +111,13 @@ class Poster:
             raise ModelError(
                 f"{self.name} asks to be left alone for {failed.wait:,.0f} seconds ({failed}); "
                 "try again later, or ask it less often with requests_per_second"
-            ) from failed
+            ) from None
         if attempt == self.retries:
             times = "1 attempt" if attempt == 0 else f"{attempt + 1} attempts"
             raise ModelError(
                 f"{self.name} gave no answer in {times} ({failed}); see that it runs there, or "
                 "try again later"
-            ) from failed
+            ) from None
         self.clock.sleep(max(failed.wait, backoff(attempt, self.clock.draw())))
 
     def _exchange(self, request: Request) -> bytes:
@@ -116,15 +131,15 @@ class Poster:
             if isinstance(error.reason, ssl.SSLCertVerificationError):
                 raise ModelError(
                     f"{self.name} has a certificate that cannot be trusted "
-                    f"({error.reason.verify_message}); name the authority that signed it in "
-                    "SSL_CERT_FILE"
+                    f"({self.quote(error.reason.verify_message)}); name the authority that signed "
+                    "it in SSL_CERT_FILE"
                 ) from None
             slow = isinstance(error.reason, TimeoutError)
-            raise _AgainError(self._too_slow if slow else _plain(error.reason)) from error
-        except TimeoutError as error:
-            raise _AgainError(self._too_slow) from error
+            raise _AgainError(self._too_slow if slow else self._plain(error.reason)) from None
+        except TimeoutError:
+            raise _AgainError(self._too_slow) from None
         except (HTTPException, OSError) as error:
-            raise _AgainError(f"the connection broke off: {_plain(error)}") from error
+            raise _AgainError(f"the connection broke off: {self._plain(error)}") from None
 
     @property
     def _too_slow(self) -> str:
@@ -160,42 +175,50 @@ class Poster:
         code = error.code
         told = f"status {code}{self._said(error)}"
         if code in (408, 429) or code >= 500:
-            raise _AgainError(told, asked_to_wait(error.headers.get("Retry-After")))
+            wait = asked_to_wait(error.headers.get("Retry-After"))
+            raise _AgainError(told, wait) from None
         if 300 <= code < 400:
-            where = self._clean(error.headers.get("Location") or "another address")
+            place = error.headers.get("Location", "").partition("?")[0].partition("#")[0]
+            where = self.quote(place) or "another address"
             raise ModelError(
                 f"{self.name} leads on to {where} (status {code}), and records are sent to no "
                 "address but the one given; give that one if it is right"
-            )
-        raise ModelError(f"{self.name} refused a request ({told}); {ADVICE.get(code, USUAL)}")
+            ) from None
+        why = f"refused a request ({told}); {ADVICE.get(code, USUAL)}"
+        raise ModelError(f"{self.name} {why}") from None
 
     def _said(self, error: HTTPError) -> str:
         """What stands in the body of an error, in one short line."""
-        body: Any = error.fp
+        response: Any = error.fp
+        body = bytearray()
         try:
-            text = str(body.read1(PART).decode("utf-8", "replace"))
+            while len(body) <= PART and (part := response.read1(PART)):
+                body += part
         except (HTTPException, OSError):
             return ""
+        return "" if response.length else self._quote_body(bytes(body), ": ")
+
+    def _quote_body(self, body: bytes, before: str = "", longest: int = LONGEST_SAYING) -> str:
+        """The message in a body, after these words; nothing where there is none."""
+        text = body.decode("utf-8", "replace")
         with suppress(ValueError, KeyError, TypeError, RecursionError):
             text = str(json.loads(text)["error"])
-        return f": {self._clean(text)}" if text.strip() else ""
-
-    def _clean(self, text: str) -> str:
-        if self.secret:
-            text = text.replace(self.secret, "…")
-        line = " ".join(text.split())
-        line = "".join(one if one.isprintable() else "�" for one in line)
-        return line if len(line) <= LONGEST_SAYING else line[:LONGEST_SAYING] + "…"
+        said = self.quote(text, longest)
+        return before + said if said else ""
 
     def _decoded(self, body: bytes) -> Any:
         try:
             return json.loads(body.decode(), parse_constant=_not_json)
         except (ValueError, RecursionError) as error:
-            start = self._clean(body[:80].decode("utf-8", "replace"))
+            start = self._quote_body(body, longest=LONGEST_START)
             raise ModelError(
-                f"{self.name} answered with what is not JSON ({_plain(error)}): {start!r}; "
+                f"{self.name} answered with what is not JSON ({self._plain(error)}): {start!r}; "
                 "check the address"
             ) from None
+
+    def _plain(self, error: object) -> str:
+        """An error of a library in one line: it may quote the service."""
+        return self.quote(str(error)).rstrip(".") or type(error).__name__
 
 
 def checked_address(url: Any) -> str:
@@ -205,24 +228,26 @@ def checked_address(url: Any) -> str:
         raise InputError(f"The address of the model cannot be read; give one such as {EXAMPLE}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(
-            f"The address {_without_secrets(parts)!r} is not one of http:// or https://; give one "
+            f"The address {public_address(url)!r} is not one of http:// or https://; give one "
             f"such as {EXAMPLE}"
         )
     if parts.username is not None or parts.password is not None:
         raise InputError(
-            f"The address of {parts.hostname} holds a user or a password, which would stand in the "
-            "report; put it into an environment variable and name that with token_env"
+            f"The address of {parts.hostname} holds a user or a password, which the list of "
+            "processes shows to others; put it into an environment variable and name that with "
+            "token_env"
         )
-    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if any(secret in name.lower() for secret in SECRETS):
+            which = f"the parameter {name!r}" if value else "a parameter without a value"
             raise InputError(
-                f"The address of {parts.hostname} holds the parameter {name!r}, which would stand "
-                "in the report; put its value into an environment variable and name that with "
-                "token_env, and with token_header where it goes"
+                f"The address of {parts.hostname} holds {which}, which the list "
+                "of processes shows to others; put its value into an environment variable and name "
+                "that with token_env, and with token_header where it goes"
             )
     if parts.port == 0 or not (url.isascii() and url.isprintable()) or " " in url:
         raise InputError(
-            f"The address {_without_secrets(parts)!r} cannot be asked; give one such as {EXAMPLE}"
+            f"The address {public_address(url)!r} cannot be asked; give one such as {EXAMPLE}"
         )
     return str(url)
 
@@ -236,16 +261,6 @@ def _parts_of(url: Any) -> SplitResult | None:
     except ValueError:
         return None
     return parts
-
-
-def public_address(url: str) -> str:
-    """The address as it is told: without what follows a question mark."""
-    return _without_secrets(urlsplit(url))
-
-
-def _without_secrets(parts: SplitResult) -> str:
-    host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if parts.scheme else f"{host}{parts.path}"
 
 
 class _StayHere(HTTPRedirectHandler):
@@ -267,8 +282,3 @@ def _opener_for(url: str) -> OpenerDirector:
 
 def _not_json(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number of JSON")
-
-
-def _plain(error: object) -> str:
-    """An error of a library in one line."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

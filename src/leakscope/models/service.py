@@ -11,9 +11,10 @@ from typing import Any
 
 from leakscope.errors import InputError, ModelError, OracleBudgetError
 from leakscope.models.pacing import Clock, TokenBucket
-from leakscope.models.posting import Poster, checked_address, public_address
+from leakscope.models.posting import LONGEST_START, Poster, checked_address
 from leakscope.options import magnitude, whole_number
 from leakscope.records.checks import listed
+from leakscope.scrubbing import public_address
 
 BEARER = "Authorization"
 
@@ -46,13 +47,14 @@ class Spent:
         return replace(self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Service:
     """A model behind HTTP that takes JSON by POST, in batches of records.
 
-    url: an http or https address. instances: the key of the records in a request, "" for a bare
-    list. headers: others to send, none of them secret. token_env: the environment variable that
-    holds the secret, sent as ``Authorization: Bearer …``, or as it is in another token_header.
+    url: an http or https address; nothing after its path is shown or stored. instances: the key of
+    the records in a request, "" for a bare list. headers: others to send; no message holds their
+    values. token_env: the environment variable that holds the secret, sent as ``Authorization:
+    Bearer …``, or as it is in another token_header.
     batch_size: records in one request. timeout: seconds for one answer. requests_per_second,
     records_per_second: not more than that. retries: attempts after the first, where the service is
     busy, fails or cannot be reached. budget: how many records it is asked about in all; what would
@@ -62,7 +64,7 @@ class Service:
     url: str
     _: KW_ONLY
     instances: str = "instances"
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     token_env: str | None = None
     token_header: str = BEARER
     batch_size: int = 256
@@ -72,11 +74,13 @@ class Service:
     retries: int = 4
     budget: int | None = None
     largest_answer: int = 64 * 2**20
-    clock: Clock = field(default=Clock(), repr=False)
-    spent: Spent = field(default_factory=Spent, init=False, repr=False)
+    clock: Clock = field(default=Clock())
+    spent: Spent = field(default_factory=Spent, init=False)
 
     def __post_init__(self) -> None:
         checked_address(self.url)
+        for name, value in {**self.headers, self.token_header: ""}.items():
+            _check_header(name, value)
         whole_number("batch_size", self.batch_size, 1)
         whole_number("retries", self.retries, 0)
         whole_number("largest_answer", self.largest_answer, 1)
@@ -86,6 +90,9 @@ class Service:
                 magnitude(option, getattr(self, option), above=0)
         if self.budget is not None:
             whole_number("budget", self.budget, 0)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({public_address(self.url)!r})"
 
     @property
     def __name__(self) -> str:
@@ -108,6 +115,36 @@ class Service:
         for start in range(0, len(records), self.batch_size):
             batch = list(records[start : start + self.batch_size])
             yield batch, self._post(batch)
+
+    def listed_under(self, answer: Any, key: str, records: int) -> list[Any]:
+        """The list under this key of an answer ("" for the answer itself), an entry per record."""
+        found = answer
+        if key:
+            if not isinstance(answer, dict) or key not in answer:
+                keys = ""
+                if isinstance(answer, dict):
+                    keys = listed(f"{self.quote(name, 40)!r}" for name in answer)
+                told = f"an object with the keys {keys}" if keys else f"a JSON {_kind(answer)}"
+                raise ModelError(
+                    f"{self.__name__} answered with {told}, where the key {key!r} is needed; name "
+                    "the key that its answers stand under"
+                )
+            found = answer[key]
+        if not isinstance(found, list):
+            raise ModelError(
+                f"{self.__name__} answered with a JSON {_kind(found)} where a list with an entry "
+                "per record is needed; name the key that its answers stand under"
+            )
+        if len(found) != records:
+            raise ModelError(
+                f"{self.__name__} answered with {len(found):,} entries for {records:,} records; it "
+                "must give one for each"
+            )
+        return found
+
+    def quote(self, said: str, longest: int = LONGEST_START) -> str:
+        """A part of an answer, fit for a message: without secrets, and short."""
+        return self._poster.quote(said, longest)
 
     def _post(self, batch: Sequence[str]) -> Any:
         listed = f"[{', '.join(batch)}]"
@@ -141,14 +178,13 @@ class Service:
     @cached_property
     def _poster(self) -> Poster:
         secret = None if self.token_env is None else _secret(self.token_env)
-        headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
+        headers = dict(self.headers)
         if secret is not None:
             bearer = self.token_header.lower() == BEARER.lower()
             headers[self.token_header] = f"Bearer {secret}" if bearer else secret
         return Poster(
             self.url,
             headers=headers,
-            secret=secret,
             timeout=self.timeout,
             retries=self.retries,
             largest_answer=self.largest_answer,
@@ -156,35 +192,25 @@ class Service:
         )
 
 
-def listed_under(answer: Any, key: str, records: int, name: str) -> list[Any]:
-    """The list under this key of an answer ("" for the answer itself), with an entry per record."""
-    found = answer
-    if key:
-        if not isinstance(answer, dict) or key not in answer:
-            keys = listed(f"{one[:40]!r}" for one in answer) if isinstance(answer, dict) else ""
-            told = f"an object with the keys {keys}" if keys else f"a JSON {_kind(answer)}"
-            raise ModelError(
-                f"{name} answered with {told}, where the key {key!r} is needed; name the key that "
-                "its answers stand under"
-            )
-        found = answer[key]
-    if not isinstance(found, list):
-        raise ModelError(
-            f"{name} answered with a JSON {_kind(found)} where a list with an entry per record is "
-            "needed; name the key that its answers stand under"
-        )
-    if len(found) != records:
-        raise ModelError(
-            f"{name} answered with {len(found):,} entries for {records:,} records; it must give "
-            "one for each"
-        )
-    return found
-
-
 def _kind(found: Any) -> str:
     """What JSON calls it."""
     kinds = {dict: "object", list: "list", str: "text", bool: "truth value", type(None): "null"}
     return kinds.get(type(found), "number")
+
+
+def _check_header(name: Any, value: Any) -> None:
+    """Refuse a header that cannot be sent; the HTTP client would say so, and quote its value."""
+    for what, text in (("name", name), ("value", value)):
+        if not isinstance(text, str) or not text.isascii() or (text and not text.isprintable()):
+            which = f"The header {name!r}" if what == "value" else "A header"
+            raise InputError(
+                f"{which} has a {what} that is no line of printable ASCII characters; headers is a "
+                "dictionary of names and values"
+            )
+    if not name or " " in name or ":" in name:
+        raise InputError(
+            f"The header {name!r} cannot be sent; give a name such as X-Api-Key, without a colon"
+        )
 
 
 def _secret(variable: str) -> str:

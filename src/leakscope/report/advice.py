@@ -94,8 +94,7 @@ def next_steps(report: Json) -> list[str]:
             _return_less(report),
             *_few(report),
             *_explanations(report),
-            "Audit the changed model again. The file records.csv of this run says which records "
-            "the attacks find.",
+            "Audit the changed model again." + _who_is_found(report),
         ]
     if verdict["level"] == "no_leak_found":
         return [
@@ -115,6 +114,13 @@ def next_steps(report: Json) -> list[str]:
         "Mend what the failed control names; all controls are listed further down.",
         "Run the audit again. Quote no figure of this one.",
     ]
+
+
+def _who_is_found(report: Json) -> str:
+    """Where the records are listed, if that file is written beside this page."""
+    if not report.get("records_sha256"):
+        return ""
+    return " The file records.csv of this run says which records the attacks find."
 
 
 def _protection(verdict: Json) -> list[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib import resources
@@ -120,15 +121,17 @@ class Report:
 
         Every file is written in full beside its place before any is put there, so that a failure
         leaves what was there before. report.json comes last: where it is new, the others are too.
-        A redacted report is not put beside the records of one that is not.
+        It holds the digest of records.csv, so that files of two runs are told apart. A redacted
+        report is not put beside the records of one that is not.
         """
         folder = Path(folder)
         if self.data.get("redacted"):
             refuse_telling_files(folder)
-        texts: dict[str, str | Iterable[str]] = {}
-        if self.records is not None:
-            texts["records.csv"] = self.records.lines()
-        texts |= {"report.html": self.to_html(), "report.json": self.to_json()}
+        if self.records is None:
+            texts: dict[str, str | Iterable[str]] = {}
+            texts |= {"report.html": self.to_html(), "report.json": self.to_json()}
+        else:
+            texts = _beside_records(self, self.records)
         write_together(folder, texts)
         return folder
 
@@ -167,10 +170,12 @@ class Report:
                 f"The file {str(path)!r} is not a report of schema version {SCHEMA_VERSION} "
                 f"(schema_version is {version!r}); audit again with this version of leakscope"
             )
+        digest = data.pop("records_sha256", None)  # of the file in that folder, not of the report
         if not records:
             return cls(data)
-        from leakscope.report.reading import read_records
+        from leakscope.report.reading import check_records, read_records
 
+        check_records(path.parent, digest)
         attacks = [one["attack"] for one in data["outcomes"]]
         return cls(data, read_records(path.parent, attacks))
 
@@ -191,6 +196,28 @@ class Report:
                 f"({span(advantage)}); attacks tried: {len(self.data['outcomes'])}"
             ]
         return "\n".join(lines)
+
+
+def _beside_records(report: Report, records: RecordTable) -> dict[str, Iterable[str]]:
+    """The files of a report with its table; the report holds the digest of the table.
+
+    They are made while they are written, in this order: the table is never one text.
+    """
+    digest = hashlib.sha256()
+
+    def table() -> Iterator[str]:
+        for lines in records.lines():
+            digest.update(lines.encode())
+            yield lines
+
+    def after(text: Callable[[Report], str]) -> Iterator[str]:
+        yield text(Report(report.data | {"records_sha256": digest.hexdigest()}))
+
+    return {
+        "records.csv": table(),
+        "report.html": after(Report.to_html),
+        "report.json": after(Report.to_json),
+    }
 
 
 def _plain(value: Any) -> Any:

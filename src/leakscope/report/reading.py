@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import math
 from array import array
 from collections import Counter
@@ -35,6 +36,24 @@ def by_its_schema(name: str) -> Iterator[None]:
         raise InputError(
             f"The report {name!r} does not follow its schema ({told}); audit again"
         ) from error
+
+
+def check_records(folder: Path, digest: str | None) -> None:
+    """Refuse a records.csv that was not written together with the report beside it."""
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return  # read_records says why
+    if found != digest:
+        why = f"{str(found)[:12]}… where the report has {str(digest)[:12]}…"
+        if digest is None:
+            why = "the report was saved without one, or by an earlier version"
+        raise InputError(
+            f"The file {str(path)!r} is not of the same run as the report beside it ({why}); "
+            "audit again into a folder of its own"
+        )
 
 
 def read_records(folder: Path, attacks: Iterable[str]) -> RecordTable:

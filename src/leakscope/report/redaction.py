@@ -8,12 +8,15 @@ A small group is not hidden by leaving it out alone: what is known of everyone l
 the other groups would give it back. So more groups of the column are withheld, the smallest first,
 until those withheld are at least two and together as large as one that may be shown (secondary
 suppression: Hundepool et al. 2012, Statistical Disclosure Control, chapter 4). Each column is
-looked at by itself, and a value is withheld everywhere or nowhere.
+looked at by itself, and a value is withheld everywhere or nowhere. Classes are treated like the
+values of a column: the label of two people is withheld as their town would be.
 """
 
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -34,9 +37,13 @@ TELLING = ("records.csv", "trials")
 # What repr puts between quotes; an apostrophe within a word begins nothing.
 _QUOTED = re.compile(r"""(?<!\w)(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?!\w)""")
 _PLACE = re.compile(r"\b(row|record|line) \d+")
-_PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:|~|\.{1,2})?[/\\][^\s'\";,)]+")
-_ADDRESS = re.compile(r"\w+://[^\s'\";,)]+")
+# Folders may hold blanks, commas and more: a path reaches to the last slash of its clause.
+_PATH = re.compile(r"(?<![\w.])(?:[A-Za-z]:|~|\.{1,2})?[/\\](?=\S)(?:(?:(?![;:.] ).)*[/\\])?")
+_ADDRESS = re.compile(r"\w+://\S*[^\s.,;:)'\"]")
+# The classes in a call in Python, whatever they are.
+_CLASSES = re.compile(r"""\bclasses=\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\]'"])*\]""")
 _HIDDEN = "…"
+CLASSES = "classes"  # under which the report says how many of them are withheld
 
 
 def redact(report: Json, fewest: int = FEWEST) -> dict[str, Any]:
@@ -54,9 +61,11 @@ def redact(report: Json, fewest: int = FEWEST) -> dict[str, Any]:
         place["groups"] = [
             one for one in place["groups"] if one["value"] not in withheld.get(one["group"], ())
         ]
+    withheld[CLASSES] = _hide_classes(data["target"], fewest)
     for outcome in data["outcomes"]:
         _hide_scores(outcome, data["target"], fewest)
     _hide_words(data)
+    data.pop("records_sha256", None)  # of a file that is not passed on
     data["redacted"] = _said(data.get("redacted"), withheld, fewest)
     return data
 
@@ -114,6 +123,29 @@ def _withheld(sizes: Sizes, fewest: int) -> set[str]:
             break
         hidden.append(value)
     return {*hidden}
+
+
+def _hide_classes(target: dict[str, Any], fewest: int) -> set[str]:
+    """Take out the names of rare classes, and of all where nobody knows how rare they are."""
+    names = target.get("classes") or []
+    sizes = target.get("class_sizes") or {}
+    nobody = [None] * len(names)
+    counts = list(
+        zip(*(sizes.get(side, nobody) for side in ("members", "nonmembers")), strict=True)
+    )
+    # By place: labels of several types may read alike.
+    known = {str(place): pair for place, pair in enumerate(counts) if None not in pair}
+    hidden = _withheld(known, fewest)
+    hidden |= {
+        str(place)
+        for place, name in enumerate(names)
+        if str(place) not in known and name != _HIDDEN
+    }
+    for place in map(int, hidden):
+        names[place] = _HIDDEN
+        for side in sizes.values():
+            side[place] = None
+    return hidden
 
 
 def _hide_scores(outcome: dict[str, Any], target: Json, fewest: int) -> None:
@@ -175,19 +207,41 @@ def _without_values(text: str, known: set[str]) -> str:
         return quoted if quoted[1:-1] in known else quoted[0] + _HIDDEN + quoted[0]
 
     text = _PLACE.sub(rf"\1 {_HIDDEN}", _QUOTED.sub(hidden, text))
-    return _PATH.sub(lambda found: _base(found[0]), _ADDRESS.sub(_HIDDEN, text))
+    return _PATH.sub("", _ADDRESS.sub(_HIDDEN, text))
 
 
 def without_paths(command: str) -> str:
     """A command line, or a call in Python, whose paths are reduced to their last part."""
     if not command.startswith("leakscope "):
+        command = _CLASSES.sub(f"classes={_HIDDEN}", command)
         return _QUOTED.sub(lambda found: found[0][0] + _base(found[0][1:-1]) + found[0][0], command)
     try:
         typed = shlex.split(command)
     except ValueError:  # not as a shell would take it
         typed = command.split()
-    words = (re.sub(r"[^=,]*[/\\][^=,]*", lambda part: _base(part[0]), word) for word in typed)
+    words, before = [], ""
+    for word in typed:
+        option, equals, value = word.partition("=")
+        if not re.fullmatch(r"--?[\w-]+", option) or not equals:
+            option, equals, value = "", "", word
+        several = (option or before).endswith("-options")
+        words.append(option + equals + (_bases(value) if several else _base(value)))
+        before = word
     return shlex.join(words).replace(shlex.quote(_HIDDEN), _HIDDEN)
+
+
+def _bases(text: str) -> str:
+    """Several NAME=VALUE, separated by commas, each value reduced to the last part of its path."""
+    try:
+        pairs = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error:
+        return _HIDDEN
+    parted = (pair.partition("=") for pair in pairs)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(
+        [name + equals + _base(value) if equals else _base(name) for name, equals, value in parted]
+    )
+    return line.getvalue()
 
 
 def _base(path: str) -> str:

@@ -12,7 +12,9 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
@@ -20,19 +22,30 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from importlib.util import find_spec
 from multiprocessing import resource_tracker
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any, TypeVar
 
 from joblib import Parallel, cpu_count, delayed, parallel_config
+from joblib._memmapping_reducer import _get_temp_dir
 from joblib.externals.loky import get_reusable_executor, process_executor
 from joblib.externals.loky.backend import resource_tracker as loky_tracker
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError, MissingExtraError, UnknownNameError
+from leakscope.errors import InputError, MissingExtraError, StoreError, UnknownNameError
+from leakscope.trials.store import FULL
 
 T = TypeVar("T")
 
 # Seconds to wait for a cluster to answer, and to end.
 CONNECTING, CLOSING, AT_ONCE = 10.0, 10.0, 0.5
+
+# Seconds between two looks of a worker at whether its leader is still there.
+ORPHANED = 0.5
+
+
+# Signals that end the leading process, and others through it alone. Dask ends its own with SIGTERM.
+HANGUP = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []
+ENDING = [signal.SIGTERM, *HANGUP]
 
 
 class LostWorkersError(Exception):
@@ -92,19 +105,32 @@ def processes(number: int, **options: Any) -> Iterator[Parallel]:
     # One works in this process, whose thread pools are limited here.
     with (
         threadpool_limits(limits=1),
-        parallel_config("loky", inner_max_num_threads=1, initializer=_trusting),
+        parallel_config(
+            "loky", inner_max_num_threads=1, initializer=_begin_worker, initargs=(os.getpid(),)
+        ),
         Parallel(n_jobs=number, **options) as pool,
     ):
         yield pool
 
 
-def _trusting() -> None:
-    """Let loky not take growth of this worker by 300 MB for a leak, and end it with a warning.
+def _begin_worker(leader: int) -> None:
+    """End this worker soon after the process that leads it, even where that was killed.
 
-    To import torch already takes that, and where warnings are errors loky then waits for ever.
+    And let loky not take growth of this worker by 300 MB for a leak, and end it with a warning. To
+    import torch already takes that, and where warnings are errors loky then waits for ever.
     Without psutil it does not look.
     """
     process_executor._USE_PSUTIL = False
+
+    def watch() -> None:
+        while os.getppid() == leader:
+            time.sleep(ORPHANED)
+        # Its files are whole at any moment. The trackers end with the last worker, and clean up.
+        os._exit(1)
+
+    # Windows knows the number of a parent that is gone: there a worker ends when it is idle.
+    if sys.platform != "win32":
+        threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
@@ -112,18 +138,47 @@ def _local(
     workers: int | None, address: str | None, shared: Sequence[Any], folder: Path
 ) -> Iterator[Pool]:
     number = workers or cpu_count()
+    if number > 1:
+        _start_trackers()
     with processes(number) as pool:
         try:
             if number > 1:
-                _deaf_to_interrupts(lambda: pool(delayed(_sees)(folder) for _ in range(number)))
+                _deaf_to_interrupts(
+                    lambda: pool(delayed(_sees)(folder) for _ in range(number)), *ENDING
+                )
             yield pool, number
         except BrokenProcessPool as error:
             raise LostWorkersError from error
+        except PicklingError as error:
+            _say_full(error)
+            raise
         except KeyboardInterrupt:
             if number > 1:
                 # Also those that are still starting, which the end of this process would wait for.
+                workers_left = multiprocessing.active_children()
                 get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
+                # What they were writing is swept when they are gone.
+                until = time.monotonic() + AT_ONCE
+                for worker in workers_left:
+                    worker.join(max(0.0, until - time.monotonic()))
             raise
+
+
+def _say_full(error: PicklingError) -> None:
+    """Say so where records could not be handed to workers for want of room.
+
+    joblib writes large arrays to files that all workers read; of an error there it keeps the text.
+    """
+    number = re.search(r"OSError: \[Errno (\d+)\]", str(error.__cause__))
+    if number is None or int(number[1]) not in FULL:
+        return
+    folder = str(Path(_get_temp_dir("")[0]))
+    variable = "TMPDIR" if folder == tempfile.gettempdir() else "JOBLIB_TEMP_FOLDER"
+    raise StoreError(
+        f"The folder for temporary files {folder!r} is full ({os.strerror(int(number[1]))}); make "
+        f"room there, name another folder in the environment variable {variable}, or use one "
+        "worker (--workers 1), which needs no copy of the records"
+    ) from error
 
 
 @contextmanager
@@ -176,7 +231,7 @@ def _dask_client(workers: int | None, address: str | None) -> Iterator[Any]:
     with ExitStack() as stack, _ending_children(), _told_less():
         where: Any = address
         if address is None:
-            where = _deaf_to_interrupts(lambda: _local_cluster(workers or cpu_count()))
+            where = _deaf_to_interrupts(lambda: _local_cluster(workers or cpu_count()), *HANGUP)
             stack.push(_closing(where))
         try:
             client = _patiently(
@@ -299,8 +354,8 @@ BACKENDS: dict[str, Callable[..., AbstractContextManager[Pool]]] = {
 }
 
 
-def _deaf_to_interrupts(call: Callable[[], T]) -> T:
-    """Call this so that the processes it starts do not hear Ctrl-C; this one still does.
+def _deaf_to_interrupts(call: Callable[[], T], *others: int) -> T:
+    """Call this so that the processes it starts do not hear Ctrl-C, nor other signals.
 
     A terminal tells every process of a command of it. Workers would each print where it met them;
     the leading process alone decides, and ends them. They inherit what their thread does not hear.
@@ -311,7 +366,7 @@ def _deaf_to_interrupts(call: Callable[[], T]) -> T:
         if hasattr(signal, "pthread_sigmask"):
             # These start first: they would make the thread hear again when they do.
             _start_trackers()
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *others})
         try:
             result.set_result(call())
         except BaseException as error:
@@ -324,15 +379,20 @@ def _deaf_to_interrupts(call: Callable[[], T]) -> T:
 def _start_trackers() -> None:
     """Start the processes that clean up after this one, and let them do so in silence.
 
-    Where Ctrl-C ends this process in the middle of its own cleaning, they would tell of that.
+    Where Ctrl-C ends this process in the middle of its own cleaning, they would tell of that. They
+    ignore it, but would hear of a terminal that is closed before they have cleaned up.
     """
     silence = "ignore:resource_tracker:UserWarning"
     sys.warnoptions.append(silence)  # processes are started with these
+    masked = hasattr(signal, "pthread_sigmask")
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, HANGUP) if masked else set[Any]()
     try:
         resource_tracker.ensure_running()
         loky_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(silence)
+        if masked:
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
 def _sees(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import tempfile
 import time
 import warnings
 from collections.abc import Sequence
@@ -21,16 +22,17 @@ from joblib import delayed
 from numpy.typing import ArrayLike, NDArray
 
 import leakscope
-from leakscope.errors import InputError, ModelError
+from leakscope.errors import InputError, ModelError, StoreError
 from leakscope.protocols import Channel, Labels, Progress, Recipe, silent
 from leakscope.recipes import as_recipe
 from leakscope.recipes.fingerprint import fingerprint
 from leakscope.records import Records
 from leakscope.registry import lookup
+from leakscope.temporary import TemporaryFolder
 from leakscope.trials.backends import LostWorkersError, Pool, Where, check_backend, open_pool
 from leakscope.trials.designs import model_seeds
 from leakscope.trials.store import DONE, MODEL, SCHEMA, Store
-from leakscope.trials.table import Keeper, StoredStack, Trials
+from leakscope.trials.table import StoredStack, Trials
 from leakscope.trials.watching import Watch, counted
 from leakscope.trials.workers import Chunk, Finished, Job, work
 
@@ -77,7 +79,7 @@ def run_trials(
     channels = _distinct(channels)
     keeper = None
     if store is None:
-        keeper = Keeper()
+        keeper = _temporary_folder()
         store = keeper.folder
     home = Store(Path(store).absolute())  # workers elsewhere have another current folder
     seeds = model_seeds(seed, len(roles))
@@ -103,6 +105,17 @@ def run_trials(
         for name, channel in named.items()
     }
     return Trials(roles, observations, seeds, home.folder, keeper)
+
+
+def _temporary_folder() -> TemporaryFolder:
+    try:
+        return TemporaryFolder()
+    except OSError as error:
+        raise StoreError(
+            f"There can be no folder for shadow models in {tempfile.gettempdir()!r} "
+            f"({error.strerror or error}); make room there, or name another folder in the "
+            "environment variable TMPDIR"
+        ) from error
 
 
 def _checked(records: Records, given: ArrayLike) -> NDArray[np.int8]:

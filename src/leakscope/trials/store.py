@@ -29,6 +29,7 @@ import numpy as np
 
 from leakscope.errors import StoreError
 from leakscope.protocols import Floats
+from leakscope.temporary import is_temporary, locked
 
 SCHEMA = 1
 MODEL, DONE, MANIFEST, LOCK = "model.bin", "done.json", "manifest.json", "lock"
@@ -141,7 +142,7 @@ class Store:
         """
         made = [one for one in (self.folder, *self.folder.parents) if not one.exists()]
         with self._opened_lock() as lock:
-            if not _locked(lock.fileno()):
+            if not locked(lock.fileno()):
                 raise StoreError(
                     f"Another run is training models in {str(self.folder)!r}; wait for it, or "
                     "choose another folder"
@@ -153,7 +154,10 @@ class Store:
                 if made and self.begun() <= {LOCK, MANIFEST}:
                     self._remove(made)
                 raise
-            self._clean()  # after a worker that died while the others finished its models
+            finally:
+                # After workers that were ended, or died while others finished their models.
+                with suppress(OSError):  # the folder may be gone
+                    self._clean()
 
     def _list(self, key: str) -> Digests | None:
         """The files of a model; None where there is no list that can be read."""
@@ -219,7 +223,8 @@ def _write_atomically(path: Path, parts: Iterable[bytes | memoryview], *, privat
         try:
             handle = os.open(temporary, NEW, mode)
         except FileNotFoundError:  # the first file of its folder
-            path.parent.mkdir(parents=True, exist_ok=True)
+            # Not its parents: of a run that has ended, the folder may be gone.
+            path.parent.mkdir(exist_ok=True)
             handle = os.open(temporary, NEW, mode)
         try:
             for block in _blocks(parts):
@@ -260,22 +265,12 @@ def _own(status: os.stat_result) -> bool:
     return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
-def _locked(handle: int) -> bool:
-    """Hold the lock until the file is closed, or the process is gone."""
-    try:
-        import fcntl
-    except ImportError:  # a system without it: the files are whole all the same
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
-
-
 def _refused(error: OSError, folder: Path) -> StoreError:
+    if error.errno in FULL and is_temporary(folder):
+        return StoreError(
+            f"The folder for temporary files {str(folder.parent)!r} is full ({error.strerror}); "
+            "make room there, or name another folder in the environment variable TMPDIR"
+        )
     if error.errno in FULL:
         return StoreError(
             f"The disk of {str(folder)!r} is full ({error.strerror}); make room and run the same "

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,18 +13,11 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError, ModelError
 from leakscope.protocols import Bools, Floats, Stack
+from leakscope.temporary import TemporaryFolder
 
 # Models whose members agree with the target's, or differ from them, in more than this share of the
 # records were drawn together with it.
 ALIKE = 0.95
-
-
-class Keeper:
-    """A folder that lasts as long as somebody holds this."""
-
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="leakscope-"))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +30,7 @@ class StoredStack:
     """
 
     files: Sequence[Path]
-    _keeper: Keeper | None = field(default=None, repr=False)
+    _keeper: TemporaryFolder | None = field(default=None, repr=False)
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -124,7 +114,7 @@ class Trials:
     observations: Mapping[str, Stack]
     seeds: Sequence[int]
     folder: Path | None = None
-    _keeper: Keeper | None = field(default=None, repr=False)
+    _keeper: TemporaryFolder | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.roles)
