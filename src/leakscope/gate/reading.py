@@ -18,7 +18,7 @@ from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import CHOSEN
 from leakscope.report import RecordTable, Report
 from leakscope.report.build import SCHEMA_VERSION
-from leakscope.report.reading import FILE, by_its_schema, read_records
+from leakscope.report.reading import FILE, by_its_schema
 from leakscope.report.words import LEVELS
 
 INVALID = "invalid"
@@ -177,7 +177,7 @@ def read_report(report: Report | str | Path, *, records: bool = False) -> Audite
     name = "report" if isinstance(report, Report) else str(report)
     loaded = report if isinstance(report, Report) else Report.load(report)
     with by_its_schema(name):
-        audited = _audited(loaded.data, name, _records(report, loaded) if records else None)
+        audited = _audited(loaded.data, name, _records(report) if records else None)
         refuse_contradictions(audited)
     return _without_constants(audited)
 
@@ -189,7 +189,7 @@ def _without_constants(audited: Audited) -> Audited:
     return replace(audited, attacks=varying, not_run=audited.not_run | constant)
 
 
-def _records(report: Report | str | Path, loaded: Report) -> RecordTable | None:
+def _records(report: Report | str | Path) -> RecordTable | None:
     if isinstance(report, Report):
         return report.records
     path = Path(report)
@@ -197,7 +197,7 @@ def _records(report: Report | str | Path, loaded: Report) -> RecordTable | None:
     # A report under another name was taken out of its folder.
     if (not path.is_dir() and path.name != "report.json") or not (folder / FILE).is_file():
         return None
-    return read_records(folder, [str(one["attack"]) for one in loaded.data["outcomes"]])
+    return Report.load(folder, records=True).records
 
 
 def _audited(data: Mapping[str, Any], name: str, records: RecordTable | None) -> Audited:

@@ -41,6 +41,7 @@ def by_its_schema(name: str) -> Iterator[None]:
 def check_records(folder: Path, digest: str | None) -> None:
     """Refuse a records.csv that was not written together with the report beside it."""
     path = folder / FILE
+    _refuse_endless(path)
     try:
         with path.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -63,11 +64,7 @@ def read_records(folder: Path, attacks: Iterable[str]) -> RecordTable:
     """
     path = folder / FILE
     try:
-        if path.exists() and not path.is_file():
-            raise InputError(
-                f"The file {str(path)!r} cannot be read (it is a folder, a pipe or a device); "
-                "audit again"
-            )
+        _refuse_endless(path)
         with path.open(encoding="utf-8", newline="") as file:
             return _table(csv.reader(_lines(file), strict=True), {*attacks}, path)
     except FileNotFoundError:
@@ -82,6 +79,14 @@ def read_records(folder: Path, attacks: Iterable[str]) -> RecordTable:
             f"The file {str(path)!r} is not a table of comma-separated values ({error}); audit "
             "again"
         ) from error
+
+
+def _refuse_endless(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise InputError(
+            f"The file {str(path)!r} cannot be read (it is a folder, a pipe or a device); "
+            "audit again"
+        )
 
 
 def _lines(file: TextIO) -> Iterator[str]:
