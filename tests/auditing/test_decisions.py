@@ -54,6 +54,9 @@ def test_forty_memorized_members_of_four_thousand_leak(subgroup):
     rows = report.records.columns["row"][flagged]
     assert set(range(40)) <= set(rows.tolist())
     assert set(report.records.columns["side"][flagged]) == {"member"}
+    # Flagged are exactly those that the headline counts.
+    assert f"finds {flagged.sum()} of 4,000 members" in report.verdict.headline
+    assert flagged.sum() < 50
     low = next(o for o in report.outcomes if o["attack"] == report.verdict.attack_at_low_fpr)
     tests = {group["value"]: group["tails"] for group in low["groups"]}
     if subgroup:

@@ -340,3 +340,22 @@ def test_persons_are_counted_beside_records():
     verdict = decide(few, FINE, LIMITS, persons_per_record=0.25)
     n = verdict.records_to_decide
     assert f"about {n:,} records of {-(-n // 4):,} persons on each side" in verdict.headline
+
+
+def test_a_small_leak_in_the_tail_alone_is_called_small():
+    """Of 20,000 members 1.6 % are found at 1 % FPR: real, and within 5 times the rate."""
+    n = 20000
+    scores = np.random.default_rng(1).uniform(size=2 * n)
+    scores[:120] = 2.0
+    one = scored("loss", scores, threshold=0.5)
+    one = replace(one, tails=one.tails[:1])  # at 0.1 % FPR it would be beyond the limit
+    verdict = decide(adjust([one]), FINE, LIMITS)
+    assert (verdict.level, verdict.within_limit) == ("leaks", True)
+    assert verdict.headline.startswith("A small leak of a few training records, within the limits:")
+
+
+def test_undecided_names_the_end_that_is_outside():
+    low = replace(outcome("a", 250, 250), advantage=Interval(-0.06, -0.15, 0.03))
+    assert "cannot rule out an advantage below −0.1" in decide(adjust([low]), FINE, LIMITS).headline
+    high = replace(outcome("a", 250, 250), advantage=Interval(0.06, -0.03, 0.15))
+    assert "cannot rule out an advantage above 0.1" in decide(adjust([high]), FINE, LIMITS).headline

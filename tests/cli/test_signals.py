@@ -184,8 +184,7 @@ def test_workers_end_when_their_leader_is_killed_and_the_next_run_sweeps(audit: 
 def test_one_long_call_of_the_leading_process(audit: Any, tmp_path: Path) -> None:
     (tmp_path / "forbidden").write_text(f"{model_seeds(0, 64)[3]} hang")
     one = audit("--redact", "--workers", "1")
-    one.wait_for_models(2)
-    time.sleep(1.0)  # it hangs in the fourth model, and nothing tells from outside
+    wait_until((tmp_path / "gone-wrong").exists, "the fourth model does not hang")
     os.kill(one.process.pid, signal.SIGTERM)
     assert one.end() == "Stopped in the middle of a step; what was finished before is kept."
     assert one.process.returncode == 143

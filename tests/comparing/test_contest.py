@@ -92,8 +92,11 @@ def test_a_predicted_frontier_is_that_of_as_many_seeds_of_the_same_spread(contes
             ours, theirs = (difference(one, "a", "none") for one in (predicted, wanted))
             np.testing.assert_allclose((ours.low, ours.high), (theirs.low, theirs.high))
     needed = three.seeds_needed(lambda more: not more.undecided())
-    assert 3 < needed <= 15
-    assert replace(three, seeds=needed - 1).undecided()
+    assert 3 < needed <= 30
+    # Just enough for the observed means is an even chance; more are needed for 80 %.
+    enough = next(n for n in range(4, 31) if not replace(three, seeds=n).undecided())
+    assert enough < needed
+    assert replace(three, seeds=enough - 1).undecided()
     one = contest({"none": [(0.7, 0.8)], "a": [(0.7, 0.79)]}, n=100)
     assert one.seeds_needed(lambda more: not more.undecided()) is None
 

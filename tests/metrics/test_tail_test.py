@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import nhypergeom
 
 from leakscope.errors import InputError
-from leakscope.metrics.tail_test import TAIL_FPRS, adjust_together, tail_tests
+from leakscope.metrics.tail_test import TAIL_FPRS, above_tail, adjust_together, tail_tests
 
 
 def sides(members, nonmembers):
@@ -123,3 +123,19 @@ def test_holm_covers_every_group_and_rate():
     least = min(test.adjusted_p for several in adjusted.values() for test in several)
     assert least == pytest.approx(min(1.0, 3 * len(TAIL_FPRS) * smallest))
     assert adjusted[0][0].to_dict()["adjusted_p"] == adjusted[0][0].adjusted_p
+
+
+@pytest.mark.parametrize("by_person", [False, True])
+@pytest.mark.parametrize("in_halves", [False, True])
+def test_the_members_above_the_threshold_are_those_that_the_test_counts(by_person, in_halves):
+    rng = np.random.default_rng(5)
+    n = 1200
+    unit = np.arange(n) // 3 if by_person else None
+    membership = np.arange(n) % 6 < 3  # whole persons
+    half = np.arange(n) // 3 % 4 < 2 if in_halves else None
+    scores = rng.normal(size=n) + 0.5 * membership
+    for test in tail_tests(scores, membership, unit=unit, halves=half):
+        above = above_tail(scores, membership, test.fpr, unit=unit, halves=half)
+        assert not (above & ~membership).any()
+        found = np.unique(unit[above]) if by_person else np.flatnonzero(above)
+        assert len(found) == test.found

@@ -52,6 +52,7 @@ class Toy(Recipe):
     seconds: how long a model takes. journal: a file with a line for every model that was trained.
     forbidden: a file with a seed and a word; while it is there, the model of that seed is not
     trained, and what the word says happens instead: raise, die, die-once or hang.
+    A file named gone-wrong beside it then shows that it did.
     """
 
     name: str = "toy"
@@ -71,6 +72,7 @@ class Toy(Recipe):
             if int(asked) == seed:
                 if what == "die-once":
                     self.forbidden.unlink()
+                self.forbidden.with_name("gone-wrong").touch()
                 _go_wrong(what)
         if self.journal is not None:
             with self.journal.open("a") as journal:

@@ -13,11 +13,11 @@ from leakscope.channels.summaries import Summary, SurrogateSummary
 from leakscope.channels.surrogates import Surrogate
 from leakscope.protocols import Attack
 from leakscope.registry import entries, lookup
+from leakscope.report.threat_models import PREDICTIONS
 
 # The word for all channels of explanations, and what is seen beside them: it is released anyway,
 # and an audit tells what explanations add to it.
 EXPLANATIONS = "explanations"
-BESIDE = {"label", "loss", "probabilities", "margin", "entropy", "modified-entropy"}
 SUMMARY = "-summary"
 EXPLAINING = (Explanation, Summary, Surrogate, RecordExplanations)
 
@@ -37,11 +37,6 @@ def attack_of(name: str) -> Attack:
 def parts_of(attack: Attack) -> set[str]:
     """The names of the channels that an attack sees side by side."""
     return set(attack.channel.split(PLUS))
-
-
-def sees_predictions(channel: str) -> bool:
-    """Whether a channel shows labels, confidence or loss of the records, and nothing else."""
-    return set(channel.split(PLUS)) <= BESIDE
 
 
 def explanations_of(attack: Attack) -> set[str]:
@@ -64,7 +59,7 @@ def shown_through(channels: Sequence[str]) -> set[str]:
     seen: set[str] = set()
     for name in channels:
         if name == EXPLANATIONS:
-            seen |= {one for one, kind in kinds.items() if _follows_back(kind)} | BESIDE
+            seen |= {one for one, kind in kinds.items() if _follows_back(kind)} | PREDICTIONS
         else:
             seen |= {lookup("channel", part).name for part in name.split(PLUS)}
     return seen | {f"{name}{SUMMARY}" for name in seen if f"{name}{SUMMARY}" in kinds}

@@ -44,7 +44,7 @@ def judge_battery(
     alone = _alone(clusters, membership)
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
-        if _is_constant(shot, folds):
+        if is_constant(shot, folds):
             failed[name] = CONSTANT
             continue
         try:
@@ -62,7 +62,7 @@ def judge_battery(
     return sorted(outcomes, key=lambda one: -one.advantage.low), failed
 
 
-def _is_constant(shot: Shot, folds: Folds) -> bool:
+def is_constant(shot: Shot, folds: Folds) -> bool:
     """Whether no two records are told apart by the same scorer.
 
     Scores learned on the other half come from two scorers, one for each half: that their constants
@@ -131,9 +131,10 @@ def _options(attack: Any) -> dict[str, Any]:
 
 
 def vulnerable(scores: Floats, membership: Bools) -> Bools:
-    """Members whom an attack singles out while accusing at most 1 % of non-members, (n,).
+    """Members above the threshold at which an attack accuses at most 1 % of non-members, (n,).
 
-    At most 5 % where there are too few non-members to carry 1 %.
+    At most 5 % where there are too few non-members to carry 1 %. For a leak on average, where no
+    test of the highest scores is significant.
     """
     others = np.sort(scores[~membership])
     rate = 0.01 if 0.01 * len(others) >= ENOUGH else 0.05

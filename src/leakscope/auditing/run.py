@@ -23,20 +23,21 @@ from leakscope.auditing.disclosures import (
     uninfluenced,
 )
 from leakscope.auditing.doors import missing_values
-from leakscope.auditing.judging import judge_battery, vulnerable
+from leakscope.auditing.judging import is_constant, judge_battery, vulnerable
 from leakscope.auditing.leakage import Leaks, measure_leakage
 from leakscope.auditing.settings import Settings
 from leakscope.auditing.shadows import Dealing, Shadowing, describe_trials, train_shadows
 from leakscope.auditing.subject import Subject, has_features, make_subject
 from leakscope.auditing.target import describe_target, target_control
-from leakscope.auditing.verdict import Limits, adjust, decide
+from leakscope.auditing.verdict import Limits, adjust, decide, leading_test
 from leakscope.controls import Control
 from leakscope.controls.blind import ONE_POPULATION, blind_control
 from leakscope.controls.constant import constant_control, constant_model
 from leakscope.controls.target import variation_control
 from leakscope.metrics.outcome import Outcome
+from leakscope.metrics.tail_test import above_tail
 from leakscope.models import Remembering
-from leakscope.protocols import Attack, Model, Progress, silent
+from leakscope.protocols import Attack, Bools, Model, Progress, silent
 from leakscope.records import Records
 from leakscope.report import RecordTable, Report, Verdict
 from leakscope.report.build import SCHEMA_VERSION
@@ -210,7 +211,12 @@ def _controls(
             membership,
             subject.clusters,
         ),
-        variation_control({name: shot.scores for name, shot in battery.shots.items()}),
+        variation_control(
+            sorted(
+                name for name, shot in battery.shots.items() if is_constant(shot, subject.folds)
+            ),
+            len(battery.shots),
+        ),
         target_control(model, records, membership, subject.clusters),
     ]
 
@@ -240,13 +246,27 @@ def _reasons(not_run: dict[str, str]) -> list[dict[str, str]]:
     return [{"attack": name, "reason": reason} for name, reason in sorted(not_run.items())]
 
 
+def _flagged(subject: Subject, found: Found, verdict: Verdict) -> Bools:
+    """The members that the leading attack singles out: those that the headline counts."""
+    if verdict.level != "leaks" or verdict.attack is None:
+        return np.zeros_like(subject.membership)
+    shot = found.battery.shots[verdict.attack_at_low_fpr or verdict.attack]
+    outcome = next(o for o in found.outcomes if o.attack == shot.attack.name)
+    if verdict.attack_at_low_fpr is None:
+        return vulnerable(shot.scores, subject.membership)
+    return above_tail(
+        shot.scores,
+        subject.membership,
+        leading_test(outcome).fpr,
+        unit=subject.clusters,
+        halves=subject.folds.half if shot.taught else None,
+    )
+
+
 def _table(subject: Subject, found: Found, verdict: Verdict) -> RecordTable:
     """One line per record, as the user gave them: members first."""
     battery, nats = found.battery, found.leaks.records
-    flagged = np.zeros_like(subject.membership)
-    singling_out = verdict.attack_at_low_fpr or verdict.attack
-    if verdict.level == "leaks" and singling_out is not None:
-        flagged = vulnerable(battery.shots[singling_out].scores, subject.membership)
+    flagged = _flagged(subject, found, verdict)
     order, records = np.lexsort((subject.row, ~subject.membership)), subject.records
     return RecordTable.from_parts(
         row=subject.row[order],

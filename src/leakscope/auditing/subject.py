@@ -16,6 +16,7 @@ from leakscope.evidence import Folds
 from leakscope.models import Remembering
 from leakscope.protocols import Bools, Model
 from leakscope.records import Records, pool
+from leakscope.report.words import persons_per_record
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class Subject:
 
     @property
     def persons_per_record(self) -> float:
-        """Persons for each record, on the side where there are more; 1 where rows are persons."""
+        """Persons for each record; 1 where rows are persons."""
         units = unit_counts(self.records, self.membership)
         if units is None:
             return 1.0
         members = int(self.membership.sum())
-        sizes = {"members": members, "nonmembers": len(self.records) - members}
-        return max(units[side] / (sizes[side] or 1) for side in sizes)
+        sizes = (members, len(self.records) - members)
+        return persons_per_record((units["members"], units["nonmembers"]), sizes)
 
     def seen_through(self, model: Model) -> Subject:
         """The same with another model in its place, which remembers its answers too."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from leakscope.auditing.choosing import sees_predictions
 from leakscope.auditing.judging import CONSTANT
 from leakscope.controls import Control
 from leakscope.controls.target import ACCURACY
@@ -22,16 +21,11 @@ from leakscope.metrics.power import (
     records_to_rule_out,
     records_to_show_leak,
 )
-from leakscope.metrics.tail_test import TAIL_FPRS, TailTest
+from leakscope.metrics.tail_test import LEVEL, TAIL_FPR, TAIL_FPRS, TailTest
 from leakscope.metrics.tails import Rate
 from leakscope.report import Verdict
-from leakscope.report.threat_models import threat_model
+from leakscope.report.threat_models import sees_predictions, threat_model
 from leakscope.report.words import count, number, one_in, p_value, percent, records_in_words
-
-# One-sided: the lower bound of a two-sided 95 % interval.
-LEVEL = 0.025
-# The FPR at which the share of members found is held to the tail limit.
-TAIL_FPR = 0.01
 
 
 @dataclass(frozen=True)
@@ -166,6 +160,11 @@ def _significant(outcome: Outcome) -> list[TailTest]:
     return [test for test in outcome.tails if test.adjusted_p <= LEVEL]
 
 
+def leading_test(outcome: Outcome) -> TailTest:
+    """The most significant test of an attack's highest scores."""
+    return min(_significant(outcome), key=lambda test: test.p_value)
+
+
 def _rate(outcome: Outcome, fpr: float) -> Rate | None:
     return next((rate for rate in outcome.tpr_at_fpr if rate.fpr == fpr), None)
 
@@ -204,10 +203,12 @@ def _leaks(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
             f"{_corrected(outcomes)} (adjusted p {_equals(largest.adjusted_p)})."
         )
     if lowest is not None:
-        test = min(_significant(lowest), key=lambda t: t.p_value)
+        test = leading_test(lowest)
         start = "It also" if lowest is largest else f"The {lowest.attack} attack"
         if largest is None:
-            start = f"This model leaks a few training records: the {lowest.attack} attack"
+            small = "A small leak of a few training records, within the limits"
+            few = small if within else "This model leaks a few training records"
+            start = f"{few}: the {lowest.attack} attack"
         who = "" if lowest is largest else f", which {_threat(lowest)},"
         sentences.append(
             f"{start}{who} finds {count(test.found)} of {count(test.members)} members while "
@@ -292,8 +293,8 @@ def _no_leak_found(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limi
         f"No leak found: {_attacks(len(outcomes))} tried, each with a 95% interval of the "
         f"advantage within ±{limits.advantage:g}.",
         f"The {strongest.attack} attack comes nearest to the limit, with an advantage of "
-        f"{_advantage(strongest)}.{tail} Each of these bounds is exceeded by chance in at most "
-        "1 of 40 audits. Stronger attacks than these may exist.",
+        f"{_advantage(strongest)}.{tail} Chance exceeds each of these bounds in about 1 of 40 "
+        "audits. Stronger attacks than these may exist.",
         limits,
         attack=strongest,
     )
@@ -306,7 +307,8 @@ def _undecided(
     open_average = max(strongest.advantage.high, -strongest.advantage.low) > limits.advantage
     cannot, reasons = [], []
     if open_average:
-        cannot.append(f"an advantage above {limits.advantage:g}")
+        above = strongest.advantage.high > limits.advantage
+        cannot.append(f"an advantage {'above ' if above else 'below −'}{limits.advantage:g}")
         reasons.append(
             f"The {strongest.attack} attack has an advantage of {_advantage(strongest)}: not above "
             f"0 {_corrected(outcomes)}, and not within the limit of {limits.advantage:g}."
@@ -376,7 +378,8 @@ def _attacks(tried: int) -> str:
 
 
 def _corrected(outcomes: Sequence[Outcome]) -> str:
-    return f"after correction for {_attacks(len(outcomes))}"
+    tests = sum(1 + len(outcome.tails) for outcome in outcomes)
+    return f"after correction for {tests} tests"
 
 
 def _advantage(outcome: Outcome) -> str:

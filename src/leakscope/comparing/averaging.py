@@ -126,12 +126,15 @@ class Spread:
     cells: float
     least: float
 
-    def interval(self, tail: float = TAIL) -> Interval:
-        """The interval of the mean; tail: the chance left at each end."""
+    def interval(self, tail: float = TAIL, margin: float = 0.0) -> Interval:
+        """The interval of the mean; tail: the chance left at each end.
+
+        margin: standard errors by which chance may move the mean the wrong way.
+        """
         variance = max(self.by_seeds + self.by_records - self.cells, self.by_records, self.least)
         steady = self.by_seeds == 0
         freedom = math.inf if steady else (self.seeds - 1) * (variance / self.by_seeds) ** 2
-        half = -float(stdtrit(freedom, tail)) * math.sqrt(variance)
+        half = (margin - float(stdtrit(freedom, tail))) * math.sqrt(variance)
         return Interval(self.value, self.value - half, self.value + half)
 
     def with_seeds(self, n: int) -> Spread:

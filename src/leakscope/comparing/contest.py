@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from leakscope.comparing.averaging import TAIL, Figures, Spread, within
 from leakscope.comparing.defending import NONE
@@ -27,6 +28,8 @@ PROMISES = ("epsilon", "delta", "guarantee")
 
 # How many seeds are considered when none of the observed ones suffice.
 MOST_SEEDS = 100
+# Standard errors that a difference may fall short by at a power of 80 %.
+MARGIN = float(ndtri(0.8))
 
 BETTER, WORSE, SAME = "better", "worse", "no significant difference"
 
@@ -37,11 +40,13 @@ class Contest:
 
     A difference is significant if its interval excludes 0. The intervals of one defense's
     differences hold together (Bonferroni). seeds: how many seeds to predict the intervals for, if
-    the observed means and spread hold; by default as many as there are.
+    the observed means and spread hold; the observed number by default. margin: standard errors by
+    which chance may move a predicted mean the wrong way.
     """
 
     judged: Mapping[str, Sequence[Judged]]
     seeds: int | None = None
+    margin: float = 0.0
     _spreads: dict[tuple[str, str, str], tuple[Spread, bool]] = field(default_factory=dict)
 
     @property
@@ -125,7 +130,7 @@ class Contest:
         return sorted(name for name in self.names if self.undecided_against(name))
 
     def seeds_needed(self, question: Callable[[Contest], bool]) -> int | None:
-        """With how many seeds the answer would be yes, if the means and the spread stay.
+        """With how many seeds the answer would be yes in 80 of 100 cases, if the spread stays.
 
         None: more than 100, or not to be said from one seed.
         """
@@ -133,7 +138,7 @@ class Contest:
         if observed == 1:
             return None
         more = range(observed + 1, MOST_SEEDS + 1)
-        return next((n for n in more if question(replace(self, seeds=n))), None)
+        return next((n for n in more if question(replace(self, seeds=n, margin=MARGIN))), None)
 
     def summary(self, name: str) -> dict[str, Any]:
         """What one defense comes to over all seeds, for JSON."""
@@ -192,7 +197,8 @@ class Contest:
 
     def _interval(self, kind: str, one: str, other: str, tail: float | None) -> Interval:
         spread, _ = self._difference(kind, one, other)
-        return spread.with_seeds(self.seeds or spread.seeds).interval(tail or self.tail)
+        predicted = spread.with_seeds(self.seeds or spread.seeds)
+        return predicted.interval(tail or self.tail, self.margin)
 
     def _equal(self, kind: str, one: str, other: str) -> bool:
         return self._difference(kind, one, other)[1]

@@ -200,11 +200,12 @@ def _refuse_other_data(now: Audited, before: Audited) -> None:
             f"The baseline {before.name!r} has other columns than the report {now.name!r}, by "
             "name or kind; compare audits of the same data"
         )
-    if ours["members"] is not None and ours["members"] == theirs["nonmembers"]:
-        raise InputError(
-            f"The non-members of the baseline {before.name!r} are the members of the report "
-            f"{now.name!r}; check that the sides are not swapped"
-        )
+    for side, other in (("members", "nonmembers"), ("nonmembers", "members")):
+        if ours[side] is not None and ours[side] == theirs[other]:
+            raise InputError(
+                f"The {side} of the report {now.name!r} are the {other} of the baseline "
+                f"{before.name!r}; check that the sides are not swapped"
+            )
 
 
 def _about_records(now: Audited, before: Audited, other_records: bool) -> list[str]:

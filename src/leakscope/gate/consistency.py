@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING
 from leakscope.controls.target import FEWEST
 from leakscope.errors import InputError
 from leakscope.metrics.intervals import fisher_p_value
-from leakscope.metrics.tail_test import TAIL_FPRS
+from leakscope.metrics.tail_test import LEVEL, TAIL_FPR, TAIL_FPRS
 from leakscope.metrics.tails import ENOUGH, Rate
 
 if TYPE_CHECKING:
     from leakscope.gate.reading import Attacked, Audited
 
-LEVEL = 0.025  # at which the verdict calls an adjusted p-value significant
-TAIL_FPR = 0.01  # at which the verdict limits the TPR
 NEEDED_CONTROLS = ("overlap", "number of records", "blind baseline", "constant model")
 ROUNDING = 1e-6
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from leakscope.errors import UnknownNameError
-from leakscope.gate.baseline import BaselineLimit, check_comparable
+from leakscope.gate.baseline import BaselineLimit, check_comparable, same_audit
 from leakscope.gate.deciding import Decided, Decision
 from leakscope.gate.limits import (
     AdvantageLimit,
@@ -48,7 +48,7 @@ def check(
     report: a Report, its report.json, or the folder that holds it. max_tpr: such as "0.02@0.01",
     at most 2 % of members found at a false positive rate of 1 %, or several of them.
     max_disclosed: how many training records any extraction may bring back. baseline: an older
-    report of the same records; no attack may have a surely larger advantage than there, nor
+    report of the same records; no attack may have a significantly larger advantage than there, nor
     possibly one larger by more than the tolerance. allow_other_records: compare also with a
     baseline of other records with the same columns. require: attacks that must have run. Without
     any limit it is the advantage that the report was made with.
@@ -115,12 +115,12 @@ def _decide(limit: Limit, audited: Audited) -> Decided:
 def _few(limit: Limit, decided: Decided, audited: Audited) -> Decided:
     """A limit on averages does not hold where a few members are exposed beyond the tail limit.
 
-    A baseline that exposes a few members too is no worse. A limit on the TPR, where the user sets
-    one, decides in place of this rule.
+    The same audit as in the baseline is no worse. A limit on the TPR, where the user sets one,
+    decides in place of this rule.
     """
     averages = isinstance(limit, AdvantageLimit | AucLimit | BaselineLimit)
-    before = limit.before.few_exposed if isinstance(limit, BaselineLimit) else ""
-    if decided.decision is not Decision.holds or not averages or before:
+    same = isinstance(limit, BaselineLimit) and same_audit(audited, limit.before)
+    if decided.decision is not Decision.holds or not averages or same:
         return decided
     attack = audited.few_exposed
     if not attack:

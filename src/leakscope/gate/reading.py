@@ -10,24 +10,23 @@ from typing import Any
 
 from leakscope.controls import Control
 from leakscope.errors import InputError
-from leakscope.gate.consistency import LEVEL, refuse_contradictions
+from leakscope.gate.consistency import refuse_contradictions
 from leakscope.metrics.intervals import Interval
 from leakscope.metrics.rates import Rates
-from leakscope.metrics.tail_test import TailTest
+from leakscope.metrics.tail_test import LEVEL, TailTest
 from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import CHOSEN
 from leakscope.report import RecordTable, Report
 from leakscope.report.build import SCHEMA_VERSION
 from leakscope.report.reading import FILE, by_its_schema
-from leakscope.report.words import LEVELS
+from leakscope.report.threat_models import sees_predictions
+from leakscope.report.words import LEVELS, persons_per_record
 
 INVALID = "invalid"
 LEARNED = "members of the other half"
 MOST = 2**53  # records; beyond, a float does not hold every whole number
 ROUNDING = 1e-9
-# Channels of a model's own predictions, as auditing.choosing has them: that takes long to import.
-PREDICTIONS = {"label", "loss", "probabilities", "margin", "entropy", "modified-entropy"}
-CONSTANT = "Its scores are the same for every record, which is no evidence."
+CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
 
 
 @dataclass(frozen=True)
@@ -134,14 +133,13 @@ class Audited:
 
     @property
     def persons_per_record(self) -> float:
-        """How many persons a record stands for, on the larger side; 1 where rows are persons."""
-        side = self.sides.index(self.largest)
-        return self.persons[side] / self.largest
+        """How many persons a record stands for; 1 where rows are persons."""
+        return persons_per_record(self.persons, self.sides)
 
     @property
     def untested(self) -> bool:
         """Whether no attack saw the model's own predictions: confidence or labels."""
-        return not any({*one.channel.split("+")} <= PREDICTIONS for one in self.attacks)
+        return not any(sees_predictions(one.channel) for one in self.attacks)
 
     @property
     def few_exposed(self) -> str:

@@ -7,19 +7,23 @@ sides above a threshold that is fixed by rank: the score that a given number of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.metrics.intervals import finite, fisher_p_value, holm
-from leakscope.metrics.samples import check_mask, check_scores, unit_codes
+from leakscope.metrics.samples import Codes, check_mask, check_scores, unit_codes
 from leakscope.metrics.tails import allowed_false_positives, cut_at
 from leakscope.protocols import Bools, Floats
 
-# The false positive rates that the test is run at.
+# The false positive rates that the test is run at. The share of members found at the first is held
+# to a limit, too.
 TAIL_FPRS = (0.01, 0.001)
+TAIL_FPR = TAIL_FPRS[0]
+# The level of one-sided tests, after Holm's correction: that of the lower end of a 95 % interval.
+LEVEL = 0.025
 
 
 @dataclass(frozen=True)
@@ -68,20 +72,50 @@ def tail_tests(
     other half: each half is then tested by itself, which stays exact, and twice the smaller
     p-value counts. No test where no half holds both sides.
     """
+    parts = [
+        _by_person(values, members, codes)
+        for values, members, codes, _ in _parts(scores, membership, unit, halves)
+    ]
+    return tuple(_combined([_test(*part, fpr) for part in parts]) for fpr in TAIL_FPRS if parts)
+
+
+def above_tail(
+    scores: ArrayLike,
+    membership: ArrayLike,
+    fpr: float,
+    *,
+    unit: ArrayLike | None = None,
+    halves: ArrayLike | None = None,
+) -> Bools:
+    """The rows (n,) of the members that the test at this rate finds."""
+    above = np.zeros(len(np.asarray(scores)), dtype=bool)
+    for values, members, codes, rows in _parts(scores, membership, unit, halves):
+        persons, side = _by_person(values, members, codes)
+        above[rows] = members & (values > cut_at(np.sort(persons[~side]), fpr))
+    return above
+
+
+def _parts(
+    scores: ArrayLike, membership: ArrayLike, unit: ArrayLike | None, halves: ArrayLike | None
+) -> Iterator[tuple[Floats, Bools, Codes | None, Bools]]:
+    """Scores, membership, persons and rows of each part that is tested by itself."""
     values, members = check_scores(scores, membership)
-    half = None if halves is None else check_mask(halves, len(values), "mask of a half")
     codes = unit_codes(unit, members)
-    if codes is not None:
-        _, first, person = np.unique(codes, return_index=True, return_inverse=True)
-        highest = np.full(len(first), -np.inf)
-        np.maximum.at(highest, person, values)
-        values, members = highest, members[first]
-        half = None if half is None else half[first]
-    parts = [np.ones(len(values), dtype=bool)] if half is None else [half, ~half]
-    both = [part for part in parts if members[part].any() and not members[part].all()]
-    if not both:
-        return ()
-    return tuple(_combined([_test(values[p], members[p], fpr) for p in both]) for fpr in TAIL_FPRS)
+    everyone = np.ones(len(values), dtype=bool)
+    half = None if halves is None else check_mask(halves, len(values), "mask of a half")
+    for rows in [everyone] if half is None else [half, ~half]:
+        if members[rows].any() and not members[rows].all():
+            yield values[rows], members[rows], None if codes is None else codes[rows], rows
+
+
+def _by_person(scores: Floats, membership: Bools, codes: Codes | None) -> tuple[Floats, Bools]:
+    """The highest score of each person, and whether the person is a member."""
+    if codes is None:
+        return scores, membership
+    _, first, person = np.unique(codes, return_index=True, return_inverse=True)
+    highest = np.full(len(first), -np.inf)
+    np.maximum.at(highest, person, scores)
+    return highest, membership[first]
 
 
 def _test(scores: Floats, membership: Bools, fpr: float) -> TailTest:

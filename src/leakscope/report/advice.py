@@ -15,6 +15,7 @@ from leakscope.report.words import (
     is_significant,
     low_fpr_outcome,
     number,
+    persons_per_record,
     records_in_words,
 )
 
@@ -206,7 +207,8 @@ def _more_records(verdict: Json, target: Json) -> list[str]:
         ]
     have = f"{count(target['members'])} members and {count(target['nonmembers'])} non-members"
     units = target["units"] or target
-    persons = max(units[side] / (target[side] or 1) for side in ("members", "nonmembers"))
+    sides = ("members", "nonmembers")
+    persons = persons_per_record([units[side] for side in sides], [target[side] for side in sides])
     needed = records_in_words(verdict["records_to_decide"], persons)
     return [f"Audit again with about {needed} on each side; this audit had {have}."]
 

@@ -154,6 +154,8 @@ def _hide_scores(outcome: dict[str, Any], target: Json, fewest: int) -> None:
     The rates at few false alarms, which a curve would be read for, stay as they are.
     """
     outcome["threshold"]["value"] = None
+    for group in outcome["groups"]:
+        group["tails"] = []  # counts of a few records; those of everyone stay, for the gate
     outcome["histogram"] = {"edges": [], "members": [], "nonmembers": []}
     curve = outcome["curve"]
     points = list(zip(curve["fpr"], curve["tpr"], strict=True))

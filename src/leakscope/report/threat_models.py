@@ -16,6 +16,8 @@ SEES = {
     "noisy-margin": "class probabilities of noisy copies",
     "records": "training records shown as explanations",
 }
+# The channels of a model's own predictions on the records: labels, confidence and loss.
+PREDICTIONS = {"label", "loss", "probabilities", "margin", "entropy", "modified-entropy"}
 # Channels that stay open when a service returns labels alone.
 LABELS_ONLY = {"label", "robustness"}
 
@@ -23,6 +25,11 @@ ALSO = {
     "average training loss": "knows the average training loss",
     "members of the other half": "knows half of the members",
 }
+
+
+def sees_predictions(channel: str) -> bool:
+    """Whether a channel shows labels, confidence or loss of the records, and nothing else."""
+    return set(channel.split("+")) <= PREDICTIONS
 
 
 def is_explanation(channel: str) -> bool:

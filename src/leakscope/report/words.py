@@ -21,9 +21,6 @@ LEVELS = {
     "invalid": "Audit invalid",
 }
 
-# The one-sided level of the verdict's tests, after Holm's correction.
-LEVEL = 0.025
-
 # A leak whose intervals all stay within the limits is shown in a calmer tone.
 SMALL_LEAK = "small_leak"
 
@@ -151,6 +148,11 @@ def nonmembers_in_words(rows: int, effective: float | None, persons: int | None 
     return text
 
 
+def persons_per_record(persons: Sequence[float], records: Sequence[float]) -> float:
+    """Persons for each record, on the side where there are more; 1 where rows are persons."""
+    return max(people / (rows or 1) for people, rows in zip(persons, records, strict=True))
+
+
 def records_in_words(needed: int, persons_per_record: float) -> str:
     """A number of records that are needed on each side, and of how many persons."""
     persons = math.ceil(needed * persons_per_record)
@@ -186,6 +188,8 @@ def _share_found(outcome: Mapping[str, Any]) -> float:
 
 def is_significant(adjusted_p: float | None) -> bool:
     """Whether a one-sided test is significant after Holm's correction."""
+    from leakscope.metrics.tail_test import LEVEL
+
     return adjusted_p is not None and adjusted_p <= LEVEL
 
 
