@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from leakscope.controls import Control
 from leakscope.gate.consistency import NEEDED_CONTROLS
 from leakscope.gate.reading import Attacked, Audited
-from leakscope.metrics.intervals import Interval
+from leakscope.metrics.intervals import Interval, holm
 from leakscope.metrics.rates import Rates
 from leakscope.metrics.tail_test import TAIL_FPRS, TailTest
 from leakscope.metrics.tails import Rate
@@ -79,7 +80,8 @@ def audited(*attacks: Attacked, **changes: Any) -> Audited:
         "classes": ("0", "1"), "features": 2, "unit": None, "fingerprint": FINGERPRINT,
         "redacted": False, "sides": SIDES, "persons": SIDES,
         "level": "leaks" if any(one.adjusted_p <= 0.025 for one in attacks) else "undecided",
-        "limit": 0.1, "reason": WHY, "strongest": attacks[0].attack if attacks else None,
+        "limit": 0.1, "reason": WHY, "leading": None,
+        "strongest": attacks[0].attack if attacks else None,
         "tail_limit": 100.0, "controls": controls(), "attacks": attacks, "recovered": (),
         "not_run": {},
     }  # fmt: skip
@@ -87,7 +89,20 @@ def audited(*attacks: Attacked, **changes: Any) -> Audited:
     given["within_limit"] = all(one.advantage.high <= limit for one in attacks)
     if (given | changes)["persons"] != (given | changes)["sides"]:
         given["unit"] = "person"
-    return Audited(**given | changes)
+    given |= changes
+    return Audited(**given | {"attacks": _corrected(given["attacks"])})
+
+
+def _corrected(attacks: Sequence[Attacked]) -> tuple[Attacked, ...]:
+    """The attacks with Holm's correction over their tests, where none is given."""
+    adjusted = iter(holm([p for one in attacks for p in (one.p_value, *(1.0,) * len(one.tails))]))
+    found = []
+    for one in attacks:
+        right, *tails = (next(adjusted) for _ in range(1 + len(one.tails)))
+        kept = one.adjusted_p if one.adjusted_p != one.p_value else right
+        tests = [replace(test, adjusted_p=p) for test, p in zip(one.tails, tails, strict=True)]
+        found.append(replace(one, adjusted_p=kept, tails=tuple(tests)))
+    return tuple(found)
 
 
 def report_of(audit: Audited) -> Report:

@@ -359,3 +359,20 @@ def test_undecided_names_the_end_that_is_outside():
     assert "cannot rule out an advantage below −0.1" in decide(adjust([low]), FINE, LIMITS).headline
     high = replace(outcome("a", 250, 250), advantage=Interval(0.06, -0.03, 0.15))
     assert "cannot rule out an advantage above 0.1" in decide(adjust([high]), FINE, LIMITS).headline
+
+
+def test_members_singled_out_in_one_group_alone_keep_the_verdict_open():
+    """15 of the 100 members of a group are above everyone; overall, 15 of 4,000 hardly show."""
+    n = 4000
+    scores = np.random.default_rng(3).normal(size=2 * n)
+    small = np.arange(2 * n) % n < 100
+    scores[:15] = scores.max() + 1
+    scores[n + 100 : n + 108] = scores.max() + 1  # some non-members of everyone else are as high
+    groups = {"ward": np.where(small, "east", "west")}
+    one = scored("loss", scores, threshold=0.0, groups=groups)
+    verdict = decide(adjust([one]), FINE, LIMITS)
+    assert verdict.level == "undecided"
+    assert "members of one group are singled out (ward: east)" in verdict.headline
+    assert "of 100 members of this group while accusing at most" in verdict.reason
+    plain = scored("loss", scores, threshold=0.0)
+    assert decide(adjust([plain]), FINE, LIMITS).level == "no_leak_found"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from rich.console import Console
-from scipy.stats import t
+from scipy.stats import norm, t
 
 from leakscope.comparing.advice import Advisor, resolution
 from leakscope.comparing.baselines import Baseline, described
@@ -121,11 +121,11 @@ def test_the_number_of_seeds_that_would_decide_is_that_of_students_interval(told
     wanted = next(
         n
         for n in range(4, 101)
-        if t.ppf(0.975, n - 1) * changes.std(ddof=1) / np.sqrt(n) < -changes.mean()
+        if (t.ppf(0.975, n - 1) + norm.ppf(0.8)) * changes.std(ddof=1) / np.sqrt(n)
+        < -changes.mean()
     )
-    assert wanted == 5
     assert "The largest observed reduction is 4.0 points, by a: no significant diff" in advice
-    assert advice.endswith("3 seeds cannot tell them apart; about 5 would.")
+    assert advice.endswith(f"3 seeds cannot tell them apart; about {wanted} would.")
 
 
 def test_more_seeds_do_not_help_where_the_same_records_decide(contest):
@@ -141,7 +141,7 @@ def test_what_the_seeds_cannot_rank_is_not_ranked(told):
     advice = told({"none": steady(0.7, 0.9), "a": one, EARLY: other})
     assert advice.startswith("a is significantly more private than none")
     against = re.escape(f"rank it against the baseline {EARLY} (about epoch 10)")
-    assert re.search(rf"3 seeds cannot {against}; about \d+ would\.", advice)
+    assert re.search(rf"3 seeds cannot {against}[;,] (about \d+ would|and 100 would not)\.", advice)
 
 
 def test_one_seed_ranks_by_records_and_says_so(told):

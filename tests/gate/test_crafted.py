@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 import leakscope
 from leakscope.errors import LeakscopeError
 from leakscope.gate import check
-from leakscope.metrics.intervals import fisher_p_value
+from leakscope.metrics.intervals import fisher_p_value, holm
 from leakscope.report import Report
 
 Json = dict[str, Any]
@@ -108,12 +108,19 @@ def constant(*names: str) -> Change:
     return change
 
 
+def readjusted(data: Json) -> None:
+    """Holm's correction over the tests that are left, as an audit of them alone would have it."""
+    tests = [test for one in data["outcomes"] for test in (one, *one["tails"])]
+    for test, p in zip(tests, holm([test["p_value"] for test in tests]), strict=True):
+        test["adjusted_p"] = p
+
+
 def only(*names: str) -> Change:
     def change(data: Json) -> None:
         data["outcomes"] = [one for one in data["outcomes"] if one["attack"] in names]
         data["verdict"]["attack"] = names[0] if names else None
 
-    return change
+    return every(change, readjusted)
 
 
 def every(*changes: Change) -> Change:
@@ -171,6 +178,14 @@ def tails(attack: str, *, more: int = 0, **values: Any) -> Change:
     return change
 
 
+def failed_control(name: str) -> Change:
+    def change(data: Json) -> None:
+        control = next(one for one in data["controls"] if one["name"] == name)
+        control["passed"] = False
+
+    return change
+
+
 CONTRADICTIONS: dict[str, Change] = {
     "no leak found with a significant attack": outcome("loss", "adjusted_p", 0.001),
     "no leak found with a significant tail": tails("loss", more=60),
@@ -181,6 +196,11 @@ CONTRADICTIONS: dict[str, Change] = {
     "a tail of more members than there are": tails("loss", members=10**6),
     "a tail of another rate": tails("loss", fpr=0.2),
     "no tests of the highest scores": outcome("loss", "tails", []),
+    "a tail without a p-value": tails("loss", p_value=None, adjusted_p=None),
+    "a tail without an adjusted p-value": tails("loss", adjusted_p=None),
+    "an adjusted p-value that is not Holm's": outcome("loss", "adjusted_p", 0.999),
+    "no TPR at the rate of the limit": outcome("loss", "tpr_at_fpr", []),
+    "an accuracy that the verdict ignores": failed_control("accuracy of the target"),
     "undecided with a significant attack": every(
         put("verdict", "level", "undecided"), outcome("loss", "adjusted_p", 0.001)
     ),
@@ -362,8 +382,8 @@ def test_what_does_not_follow_the_schema_is_refused(what: str, real: Json, tmp_p
 
 
 @pytest.mark.parametrize("what", UNTESTED)
-def test_what_was_not_tested_is_undecided(what: str, real: Json, tmp_path: Path) -> None:
-    assert code_of(changed(real, UNTESTED[what]), tmp_path, **LIMITS) == 3
+def test_what_was_not_tested_does_not_hold(what: str, real: Json, tmp_path: Path) -> None:
+    assert code_of(changed(real, UNTESTED[what]), tmp_path, **LIMITS) in (2, 3)
 
 
 def lacking(*names: str) -> Change:

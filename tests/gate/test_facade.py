@@ -17,6 +17,7 @@ from leakscope.errors import InputError, UnknownNameError
 from leakscope.gate import Check, check
 from leakscope.gate.deciding import Decision
 from leakscope.gate.facade import UNTESTED
+from leakscope.report import Report
 
 FOUND = {0.01: (0.02, 0.01, 0.03)}
 STRONG = report_of(audited(attacked("loss", 0.9, 0.1, found=FOUND), attacked("lira", 0.6, 0.5)))
@@ -43,9 +44,10 @@ def test_without_a_limit_it_is_that_of_the_report_and_says_so() -> None:
     found = check(report)
     assert [one.limit for one in found.limits] == ["advantage ≤ 0.3"]
     assert found.decision == "holds"
-    assert found.notes == (
-        "No limit was given: the advantage is held to 0.3, with which the report was made.",
+    assert found.notes[0] == (
+        "No limit was given: the advantage is held to 0.3, with which the report was made."
     )
+    assert found.notes[1].startswith("The verdict of the report is leaks.")
     assert [one.limit for one in check(report, require=["loss"]).limits] == [
         "advantage ≤ 0.3", "loss must run",
     ]  # fmt: skip
@@ -159,7 +161,7 @@ def test_the_answer_for_json(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def saved():
     """The audit of saved predictions, of which the decisive controls cannot run."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     sides = []
     for _ in range(2):
         truth = rng.integers(0, 2, 2500)
@@ -252,10 +254,18 @@ def test_averages_do_not_vouch_for_a_few_members():
         decided = check(few, **limits)
         assert decided.decision is Decision.undecided, limits
         assert check(quiet, **limits).decision is Decision.holds, limits
-    assert "singles out a few members" in check(few, max_advantage=0.1).limits[0].reason
-    # A limit on the TPR states how many may be found; the same audit is no worse than itself.
-    assert check(few, max_advantage=0.1, max_tpr="0.05@0.01").decision is Decision.holds
-    assert check(few, baseline=few).decision is Decision.holds
+    reason = check(few, max_advantage=0.1).limits[0].reason
+    assert f"the {few.verdict.attack_at_low_fpr} attack singles out a few members at 0.1% FPR" in (
+        reason
+    )
+    # A limit on the TPR at a higher rate does not cover them.
+    for covered in ("0.05@0.01", "0.2@0.05"):
+        both = check(few, max_advantage=0.1, max_tpr=covered)
+        assert both.decision is Decision.undecided
+    # The same audit is no worse than itself, and the output names its verdict.
+    itself = check(few, baseline=few)
+    assert itself.decision is Decision.holds
+    assert any("The verdict of the report is leaks." in note for note in itself.notes)
     # A baseline that exposes fewer members does not excuse more.
     leaky[:120] = np.eye(2)[y[:120]]
     more = leakscope.audit_predictions(
@@ -263,3 +273,12 @@ def test_averages_do_not_vouch_for_a_few_members():
     )
     worse = check(more, baseline=few, allow_other_records=True)
     assert worse.decision is Decision.undecided
+    # Counts that hide them contradict the TPR.
+    forged = few.to_dict()
+    for outcome in forged["outcomes"]:
+        for test in outcome["tails"]:
+            test |= {"found": 0, "p_value": 1.0, "adjusted_p": 1.0}
+        outcome["adjusted_p"] = 1.0
+    forged["verdict"] |= {"level": "no_leak_found", "attack_at_low_fpr": None}
+    with pytest.raises(InputError, match=r"0 members are found at 0\.01 FPR, and the TPR is"):
+        check(Report(forged))

@@ -78,7 +78,7 @@ def test_members_who_tie_with_the_threshold_do_not_count():
     assert (test.found, test.p_value) == (0, 1.0)
 
 
-def test_a_person_counts_once_with_the_highest_score():
+def test_a_person_counts_once():
     """Fifty rows of one member above everyone are one person, and no evidence."""
     rng = np.random.default_rng(1)
     scores, membership = sides(rng.uniform(0, 1, 300), rng.uniform(0, 1, 300))
@@ -139,3 +139,26 @@ def test_the_members_above_the_threshold_are_those_that_the_test_counts(by_perso
         assert not (above & ~membership).any()
         found = np.unique(unit[above]) if by_person else np.flatnonzero(above)
         assert len(found) == test.found
+
+
+def test_persons_with_more_rows_on_one_side_are_no_leak():
+    """500 members with four rows each against 1,500 non-members with one, of one distribution."""
+    rng = np.random.default_rng(6)
+    unit = np.r_[np.repeat(np.arange(500), 4), 500 + np.arange(1500)]
+    membership = unit < 500
+    p = [
+        [test.p_value for test in tail_tests(rng.normal(size=3500), membership, unit=unit)]
+        for _ in range(400)
+    ]
+    for level in (0.1, 0.025):
+        assert ((np.array(p) <= level).mean(axis=0) <= level + 4 * np.sqrt(level / 400)).all()
+
+
+def test_the_order_of_rows_changes_nothing():
+    rng = np.random.default_rng(7)
+    scores, membership = sides(rng.normal(1, 1, 300), rng.normal(size=300))
+    unit = np.arange(600) // 3
+    shuffled = rng.permutation(600)
+    assert tail_tests(scores, membership, unit=unit) == tail_tests(
+        scores[shuffled], membership[shuffled], unit=unit[shuffled]
+    )

@@ -37,16 +37,10 @@ def judge_battery(
     randomized: bool,
     delta: float,
 ) -> tuple[list[Outcome], dict[str, str]]:
-    """An outcome for each attack whose scores vary, the largest lower bound of the advantage first.
-
-    Also the reason for each attack that has none.
-    """
+    """An outcome for each attack, the largest advantage first; the reason where there is none."""
     alone = _alone(clusters, membership)
     outcomes, failed = [], {}
     for name, shot in battery.shots.items():
-        if is_constant(shot, folds):
-            failed[name] = CONSTANT
-            continue
         try:
             outcome = _judge(shot, records, membership, folds, clusters, prior)
             note = _why_no_epsilon(shot, records, randomized)
@@ -59,7 +53,14 @@ def judge_battery(
             failed[name] = str(reason)
         else:
             outcomes.append(replace(outcome, epsilon_lower=bound, epsilon_note=note))
-    return sorted(outcomes, key=lambda one: -one.advantage.low), failed
+    return sorted(outcomes, key=lambda one: -one.advantage.value), failed
+
+
+def without_constants(battery: Battery, folds: Folds) -> Battery:
+    """The battery with attacks of constant scores among those that did not run."""
+    constant = [name for name, shot in battery.shots.items() if is_constant(shot, folds)]
+    varying = {name: shot for name, shot in battery.shots.items() if name not in constant}
+    return Battery(varying, battery.not_run | dict.fromkeys(constant, CONSTANT))
 
 
 def is_constant(shot: Shot, folds: Folds) -> bool:

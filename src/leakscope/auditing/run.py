@@ -23,7 +23,12 @@ from leakscope.auditing.disclosures import (
     uninfluenced,
 )
 from leakscope.auditing.doors import missing_values
-from leakscope.auditing.judging import is_constant, judge_battery, vulnerable
+from leakscope.auditing.judging import (
+    is_constant,
+    judge_battery,
+    vulnerable,
+    without_constants,
+)
 from leakscope.auditing.leakage import Leaks, measure_leakage
 from leakscope.auditing.settings import Settings
 from leakscope.auditing.shadows import Dealing, Shadowing, describe_trials, train_shadows
@@ -157,6 +162,7 @@ def _attacked(
             trials=trials,
         )
         controls = _controls(subject, battery, seed, progress, trials)
+    battery = without_constants(battery, subject.folds)
     judged, unjudged = judge_battery(
         battery,
         records,

@@ -21,7 +21,13 @@ from leakscope.metrics.power import (
     records_to_rule_out,
     records_to_show_leak,
 )
-from leakscope.metrics.tail_test import LEVEL, TAIL_FPR, TAIL_FPRS, TailTest
+from leakscope.metrics.tail_test import (
+    LEVEL,
+    TAIL_FPR,
+    TAIL_FPRS,
+    TailTest,
+    beyond_limit,
+)
 from leakscope.metrics.tails import Rate
 from leakscope.report import Verdict
 from leakscope.report.threat_models import sees_predictions, threat_model
@@ -91,7 +97,11 @@ def _decide(
         return _nothing_ran(not_run, limits)
     if any(o.adjusted_p <= LEVEL or _significant(o) for o in outcomes):
         return _leaks(outcomes, limits)
-    doubt = _turned(outcomes, limits) or _no_evidence(outcomes, controls, limits)
+    doubt = (
+        _no_evidence(outcomes, controls, limits)
+        or _turned(outcomes, limits)
+        or _group_leak(outcomes, limits)
+    )
     return doubt or _weigh(outcomes, limits, persons_per_record)
 
 
@@ -171,13 +181,11 @@ def _rate(outcome: Outcome, fpr: float) -> Rate | None:
 
 def _within(outcomes: Sequence[Outcome], limits: Limits) -> bool:
     """Whether every advantage, and every share of members found at a low FPR, is within limits."""
-    for outcome in outcomes:
-        rates = [_rate(outcome, fpr) for fpr in {TAIL_FPR, *(t.fpr for t in _significant(outcome))}]
-        if outcome.advantage.high > limits.advantage:
-            return False
-        if any(rate is not None and rate.high > limits.tpr(rate.fpr) for rate in rates):
-            return False
-    return True
+    return not any(
+        outcome.advantage.high > limits.advantage
+        or beyond_limit(outcome.tpr_at_fpr, outcome.tails, limits.tail)
+        for outcome in outcomes
+    )
 
 
 def _leaks(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
@@ -219,6 +227,11 @@ def _leaks(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
             f"{percent(test.fpr)}, there are more members than chance explains "
             f"(adjusted p {_equals(test.adjusted_p)})."
         )
+        for fpr, share in beyond_limit(lowest.tpr_at_fpr, lowest.tails, limits.tail):
+            reasons.append(
+                f"Up to {percent(share)} of members may be found at {percent(fpr)} FPR; the limit "
+                f"is {percent(limits.tpr(fpr))}."
+            )
     if within:
         reasons.append(
             f"Every 95% interval stays within the limits: an advantage of {limits.advantage:g}, "
@@ -278,6 +291,31 @@ def _no_evidence(
         return None
     headline = "Undecided: the model's accuracy suggests wrong labels or swapped sides."
     return _verdict("undecided", headline, doubts[0].detail, limits)
+
+
+def _group_leak(outcomes: Sequence[Outcome], limits: Limits) -> Verdict | None:
+    """Undecided where members of some group are singled out, though nothing shows overall."""
+    tests = [
+        (outcome, group, test)
+        for outcome in outcomes
+        for group in outcome.groups
+        for test in group.tails
+    ]
+    adjusted = holm([test.p_value for _, _, test in tests])
+    if min(adjusted, default=1.0) > LEVEL:
+        return None
+    p, outcome, group, test = min(
+        ((p, *parts) for p, parts in zip(adjusted, tests, strict=True)), key=lambda row: row[0]
+    )
+    return _verdict(
+        "undecided",
+        f"Undecided: no leak shows overall, but members of one group are singled out "
+        f"({group.group}: {group.value}).",
+        f"The {outcome.attack} attack finds {count(test.found)} of {count(test.members)} members "
+        f"of this group while accusing at most {count(test.accused)} of {count(test.nonmembers)} "
+        f"non-members (adjusted p {_equals(p)}). Treat it as a leak, or audit this group alone.",
+        limits,
+    )
 
 
 def _no_leak_found(strongest: Outcome, outcomes: Sequence[Outcome], limits: Limits) -> Verdict:

@@ -74,9 +74,14 @@ def variation_control(constant: Sequence[str], attacks: int) -> Control:
     if not constant:
         detail = "Every attack's scores vary over the records."
         return Control("constant scores", passed=True, fatal=False, detail=detail)
-    which = "every attack" if len(constant) == attacks else ", ".join(constant)
+    if len(constant) < attacks:
+        detail = (
+            f"The scores of {', '.join(constant)} are the same for every record, so these attacks "
+            "count as not run; the scores of the others vary."
+        )
+        return Control("constant scores", passed=True, fatal=False, detail=detail)
     detail = (
-        f"The scores of {which} are the same for every record, which is chance by construction: "
-        "check that the model answers for these records as it does in use."
+        "The scores of every attack are the same for every record, which is no evidence: check "
+        "that the model answers for these records as it does in use."
     )
     return Control("constant scores", passed=False, fatal=False, detail=detail)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from leakscope.controls.target import FEWEST
+from leakscope.controls.target import ACCURACY, FEWEST
 from leakscope.errors import InputError
-from leakscope.metrics.intervals import fisher_p_value
-from leakscope.metrics.tail_test import LEVEL, TAIL_FPR, TAIL_FPRS
+from leakscope.metrics.intervals import fisher_p_value, holm
+from leakscope.metrics.tail_test import LEVEL, TAIL_FPRS, beyond_limit
 from leakscope.metrics.tails import ENOUGH, Rate
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def _contradictions(audited: Audited) -> Iterator[str]:
         figures = (*_of_sizes(one, audited), *_of_figures(one), *_of_curve(one))
         for what in (*figures, *_of_tails(one, audited)):
             yield f"of the {one.attack} attack, {what}"
+    yield from _of_correction(audited)
     yield from _of_verdict(audited)
 
 
@@ -105,6 +106,9 @@ def _of_tails(one: Attacked, audited: Audited) -> Iterator[str]:
     if sorted(test.fpr for test in one.tails) != sorted(TAIL_FPRS):
         yield "a test of the highest scores is missing"
     for test in one.tails:
+        if not (math.isfinite(test.p_value) and math.isfinite(test.adjusted_p)):
+            yield "a test of the highest scores has no p-value"
+            return
         sizes = zip((test.members, test.nonmembers), audited.persons, strict=True)
         if not all(0 < size <= most for size, most in sizes):
             yield f"a test of the highest scores counts {test.members} members"
@@ -116,6 +120,12 @@ def _of_tails(one: Attacked, audited: Audited) -> Iterator[str]:
         again = fisher_p_value(test.found, test.members, test.accused, test.nonmembers)
         if not one.learned and abs(test.p_value - again) > ROUNDING:
             yield "the p-value of the highest scores does not follow from their counts"
+        # Where each record counts for itself, the same members are above the same threshold.
+        rows = (test.members, test.nonmembers) == audited.sides
+        shares = [rate.value for rate in one.tpr_at_fpr if rate.fpr == test.fpr]
+        if rows and not one.learned and shares and abs(shares[0] * test.members - test.found) > 0.5:
+            found = f"{test.found} members are found at {test.fpr:g} FPR"
+            yield f"{found}, and the TPR is {shares[0]:g}"
 
 
 def _of_curve(one: Attacked) -> Iterator[str]:
@@ -146,8 +156,24 @@ def _on_curve(rate: Rate, curve: tuple[tuple[float, float], ...]) -> bool:
     return math.isnan(rate.value) or below - ROUNDING <= rate.value <= above + ROUNDING
 
 
+def _of_correction(audited: Audited) -> Iterator[str]:
+    """Whether the adjusted p-values are Holm's over the tests of all attacks."""
+    family = [
+        p
+        for one in audited.attacks
+        for p in ((one.p_value, one.adjusted_p), *((t.p_value, t.adjusted_p) for t in one.tails))
+    ]
+    again = holm([p for p, _ in family])
+    for (p, adjusted), right in zip(family, again, strict=True):
+        if math.isfinite(adjusted) and abs(adjusted - right) > ROUNDING:
+            yield f"the adjusted p-value of {p:g} is {adjusted:g}, and Holm's is {right:g}"
+
+
 def _of_verdict(audited: Audited) -> Iterator[str]:
     level, limit = audited.level, audited.limit
+    accuracy = [one for one in audited.controls if one.name == ACCURACY and one.passed is False]
+    if level == "no_leak_found" and accuracy:
+        yield f"the verdict is {level}, but the control of the {ACCURACY} failed"
     smallest = min(
         (
             p
@@ -171,7 +197,5 @@ def _beyond(one: Attacked, audited: Audited) -> Iterator[str]:
     """What may be beyond the limits of the verdict."""
     if one.advantage.high > audited.limit:
         yield f"the advantage of {one.attack} may be above {audited.limit:g}"
-    for rate in one.tpr_at_fpr:
-        most = audited.tail_limit * rate.fpr
-        if rate.fpr == TAIL_FPR and rate.high > min(most, 1.0):
-            yield f"the TPR of {one.attack} at {rate.fpr:g} FPR may be above {most:g}"
+    for fpr, share in beyond_limit(one.tpr_at_fpr, one.tails, audited.tail_limit):
+        yield f"the TPR of {one.attack} at {fpr:g} FPR may be {share:g}"

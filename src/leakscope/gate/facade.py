@@ -16,6 +16,7 @@ from leakscope.gate.limits import (
     Limit,
     ReportLimit,
     Required,
+    TprLimit,
     figure_limits,
     within,
 )
@@ -23,6 +24,7 @@ from leakscope.gate.reading import INVALID, Audited, read_report
 from leakscope.gate.result import Check
 from leakscope.options import whole_number
 from leakscope.report import Report
+from leakscope.report.words import percent
 
 TOLERANCE = 0.05
 UNTESTED = (
@@ -74,8 +76,13 @@ def check(
         )
     limits += [_required(name, audited) for name in require]
     decided = [_decide(limit, audited) for limit in limits]
-    if not max_tpr:
-        decided = [_few(limit, one, audited) for limit, one in zip(limits, decided, strict=True)]
+    covered = min((limit.fpr for limit in limits if isinstance(limit, TprLimit)), default=1.0)
+    decided = [
+        _few(limit, one, audited, covered) for limit, one in zip(limits, decided, strict=True)
+    ]
+    held = all(one.decision is Decision.holds for one in decided)
+    if held and audited.level == "leaks":
+        notes.append(f"The verdict of the report is leaks. {audited.reason}")
     return Check(
         audited.name,
         tuple(decided),
@@ -112,22 +119,23 @@ def _decide(limit: Limit, audited: Audited) -> Decided:
     return decided
 
 
-def _few(limit: Limit, decided: Decided, audited: Audited) -> Decided:
-    """A limit on averages does not hold where a few members are exposed beyond the tail limit.
+def _few(limit: Limit, decided: Decided, audited: Audited, covered: float) -> Decided:
+    """A limit does not hold where a few members are exposed at a lower FPR than it covers.
 
-    The same audit as in the baseline is no worse. A limit on the TPR, where the user sets one,
-    decides in place of this rule.
+    covered: the smallest FPR at which the user limits the TPR. The same audit as in the baseline is
+    no worse.
     """
-    averages = isinstance(limit, AdvantageLimit | AucLimit | BaselineLimit)
+    figures = isinstance(limit, AdvantageLimit | AucLimit | TprLimit | BaselineLimit)
     same = isinstance(limit, BaselineLimit) and same_audit(audited, limit.before)
-    if decided.decision is not Decision.holds or not averages or same:
+    exposed = audited.few_exposed
+    if decided.decision is not Decision.holds or not figures or same or exposed is None:
         return decided
-    attack = audited.few_exposed
-    if not attack:
+    attack, fpr = exposed
+    if covered <= fpr:
         return decided
     reason = (
-        f"The limit holds on average, but the {attack} attack singles out a few members almost "
-        "without false positives; set --max-tpr, such as 0.02@0.01, to decide how many may be."
+        f"The limit holds, but the {attack} attack singles out a few members at {percent(fpr)} "
+        f"FPR, beyond the limit of the report. Reduce the leak, or set --max-tpr at {fpr:g} FPR."
     )
     return replace(decided, decision=Decision.undecided, reason=reason)
 

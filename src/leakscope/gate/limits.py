@@ -110,7 +110,9 @@ class AucLimit:
         if not one.complete:
             return unknown(one.attack)
         low = auc_low(one.auc, tries, audited.persons)
-        return _bounds(one.attack, one.auc, low, TURNED if one.auc.high < 1 - self.most else "")
+        reversed_ = one.rates.reversed_p_value <= TAIL / tries
+        turned = reversed_ or one.auc.high < 1 - self.most
+        return _bounds(one.attack, one.auc, low, TURNED if turned else "")
 
 
 @dataclass(frozen=True)

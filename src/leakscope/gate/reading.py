@@ -13,7 +13,7 @@ from leakscope.errors import InputError
 from leakscope.gate.consistency import refuse_contradictions
 from leakscope.metrics.intervals import Interval
 from leakscope.metrics.rates import Rates
-from leakscope.metrics.tail_test import LEVEL, TailTest
+from leakscope.metrics.tail_test import LEVEL, TailTest, beyond_limit
 from leakscope.metrics.tails import Rate
 from leakscope.metrics.thresholds import CHOSEN
 from leakscope.report import RecordTable, Report
@@ -88,9 +88,10 @@ class Audited:
     name: the file, as it was given. sides: members and non-members, in records. persons: the same
     in persons, where rows belong to them. attacks: those whose scores vary. recovered: each
     extraction, and how many records it brought back. fingerprint: digests of the columns and of
-    each side, None in reports of earlier versions. limit, tail_limit: the advantage, and the
-    multiple of 1 % of members found at 1 % FPR, that the verdict allows; within_limit: whether it
-    says that a leak is within both. records: the table of records, where it was read.
+    each side. leading: the attack that finds most members at low FPRs. limit, tail_limit: the
+    advantage, and the multiple of 1 % of members found at 1 % FPR, that the verdict allows;
+    within_limit: whether it says that a leak is within both. records: the table of records, where
+    it was read.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Audited:
     limit: float
     reason: str
     strongest: str | None
+    leading: str | None
     within_limit: bool
     tail_limit: float
     controls: tuple[Control, ...]
@@ -142,19 +144,21 @@ class Audited:
         return not any(sees_predictions(one.channel) for one in self.attacks)
 
     @property
-    def few_exposed(self) -> str:
-        """The attack that singles out a few members beyond the report's limit, or nothing.
+    def few_exposed(self) -> tuple[str, float] | None:
+        """The attack that singles out a few members beyond the report's limit, and the FPR.
 
         Its highest scores hold significantly more members than chance explains, and the share
-        found at that FPR is not within the limit.
+        found at that FPR may exceed the limit. The verdict's own attack is named, if it is one.
         """
+        beyond = {}
         for one in self.attacks:
-            highs = {rate.fpr: rate.high for rate in one.tpr_at_fpr}
-            for test in one.tails:
-                within = highs.get(test.fpr, 1.0) <= self.tail_limit * test.fpr
-                if test.adjusted_p <= LEVEL and not within:
-                    return one.attack
-        return ""
+            significant = {test.fpr for test in one.tails if test.adjusted_p <= LEVEL}
+            over = beyond_limit(one.tpr_at_fpr, one.tails, self.tail_limit)
+            rates = [fpr for fpr, _ in over if fpr in significant]
+            if rates:
+                beyond[one.attack] = min(rates)
+        name = self.leading if self.leading in beyond else next(iter(beyond), None)
+        return None if name is None else (name, beyond[name])
 
     @property
     def no_evidence(self) -> bool:
@@ -222,6 +226,7 @@ def _audited(data: Mapping[str, Any], name: str, records: RecordTable | None) ->
         limit=_known(_share(verdict["limit"])),
         reason=str(verdict["reason"]),
         strongest=verdict["attack"],
+        leading=verdict["attack_at_low_fpr"],
         within_limit=_truth(verdict["within_limit"]),
         tail_limit=_known(_number(verdict["tail_limit"], 1.0, 100.0)),
         controls=tuple(_control(one) for one in data["controls"]),

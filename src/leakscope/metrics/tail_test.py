@@ -7,7 +7,7 @@ sides above a threshold that is fixed by rank: the score that a given number of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.metrics.intervals import finite, fisher_p_value, holm
 from leakscope.metrics.samples import Codes, check_mask, check_scores, unit_codes
-from leakscope.metrics.tails import allowed_false_positives, cut_at
+from leakscope.metrics.tails import Rate, allowed_false_positives, cut_at
 from leakscope.protocols import Bools, Floats
 
 # The false positive rates that the test is run at. The share of members found at the first is held
@@ -67,13 +67,13 @@ def tail_tests(
 
     If members and non-members are exchangeable, the number of members above the (k + 1)-th highest
     non-member has a negative hypergeometric distribution, whatever the scores: the p-value is exact
-    without ties and conservative with them. A person counts once, with the highest score of all
-    rows (``unit``). ``halves`` (n,) marks one half of records whose scores were learned from the
+    without ties and conservative with them. A person counts once, with the score of a random row
+    (``unit``). ``halves`` (n,) marks one half of records whose scores were learned from the
     other half: each half is then tested by itself, which stays exact, and twice the smaller
     p-value counts. No test where no half holds both sides.
     """
     parts = [
-        _by_person(values, members, codes)
+        _by_person(values, members, codes)[:2]
         for values, members, codes, _ in _parts(scores, membership, unit, halves)
     ]
     return tuple(_combined([_test(*part, fpr) for part in parts]) for fpr in TAIL_FPRS if parts)
@@ -90,8 +90,9 @@ def above_tail(
     """The rows (n,) of the members that the test at this rate finds."""
     above = np.zeros(len(np.asarray(scores)), dtype=bool)
     for values, members, codes, rows in _parts(scores, membership, unit, halves):
-        persons, side = _by_person(values, members, codes)
-        above[rows] = members & (values > cut_at(np.sort(persons[~side]), fpr))
+        persons, side, person = _by_person(values, members, codes)
+        found = side & (persons > cut_at(np.sort(persons[~side]), fpr))
+        above[rows] = found[person]
     return above
 
 
@@ -108,14 +109,22 @@ def _parts(
             yield values[rows], members[rows], None if codes is None else codes[rows], rows
 
 
-def _by_person(scores: Floats, membership: Bools, codes: Codes | None) -> tuple[Floats, Bools]:
-    """The highest score of each person, and whether the person is a member."""
+def _by_person(
+    scores: Floats, membership: Bools, codes: Codes | None
+) -> tuple[Floats, Bools, Codes]:
+    """A score and the membership of each person, and the person of each row.
+
+    The score is that of one row, drawn at random. The highest of all rows would favour persons with
+    many rows, who may be more common on one side.
+    """
     if codes is None:
-        return scores, membership
+        return scores, membership, np.arange(len(scores))
     _, first, person = np.unique(codes, return_index=True, return_inverse=True)
-    highest = np.full(len(first), -np.inf)
-    np.maximum.at(highest, person, scores)
-    return highest, membership[first]
+    rows = np.bincount(person)
+    drawn = np.random.default_rng(0).random(len(rows)) * rows
+    # Of the rows of a person, sorted by score so that the order of the input changes nothing.
+    chosen = np.lexsort((scores, person))[np.cumsum(rows) - rows + drawn.astype(np.intp)]
+    return scores[chosen], membership[first], person
 
 
 def _test(scores: Floats, membership: Bools, fpr: float) -> TailTest:
@@ -139,6 +148,23 @@ def _combined(parts: list[TailTest]) -> TailTest:
             nonmembers=first.nonmembers + part.nonmembers,
         )
     return replace(first, p_value=min(1.0, len(parts) * min(part.p_value for part in parts)))
+
+
+def beyond_limit(
+    rates: Iterable[Rate], tests: Iterable[TailTest], limit: float
+) -> list[tuple[float, float]]:
+    """Where the share of members found may exceed the limit, a multiple of the FPR.
+
+    Pairs of an FPR and the largest share. The rate at 1 % FPR counts always, others where their
+    test is significant. Such a test counts persons, so its own share counts as well.
+    """
+    highs = {rate.fpr: rate.high for rate in rates}
+    shares = {TAIL_FPR: highs.get(TAIL_FPR, 1.0)}
+    for test in tests:
+        if test.adjusted_p <= LEVEL:
+            found = test.found / test.members
+            shares[test.fpr] = max(found, highs.get(test.fpr, 1.0), shares.get(test.fpr, 0.0))
+    return [(fpr, share) for fpr, share in shares.items() if share > min(limit * fpr, 1.0)]
 
 
 def adjust_together(tests: Mapping[int, tuple[TailTest, ...]]) -> dict[int, tuple[TailTest, ...]]:

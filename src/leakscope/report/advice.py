@@ -89,6 +89,7 @@ def next_steps(report: Json) -> list[str]:
     verdict, target = report["verdict"], report["target"]
     if verdict["level"] == "leaks":
         return [
+            *_conditions(verdict),
             *_protection(verdict),
             "Reduce the leak: regularize more, stop training earlier, or train with differential "
             "privacy.",
@@ -99,6 +100,7 @@ def next_steps(report: Json) -> list[str]:
         ]
     if verdict["level"] == "no_leak_found":
         return [
+            *_conditions(verdict),
             "Keep this page with the model’s documentation: it holds for this model, these "
             "records and these attacks.",
             *_explanations(report),
@@ -122,6 +124,11 @@ def _who_is_found(report: Json) -> str:
     if not report.get("records_sha256"):
         return ""
     return " The file records.csv of this run says which records the attacks find."
+
+
+def _conditions(verdict: Json) -> list[str]:
+    """What has to be checked by hand, because no control could."""
+    return [f"Check that {condition}." for condition in verdict["conditions"]]
 
 
 def _protection(verdict: Json) -> list[str]:
@@ -225,7 +232,7 @@ def opening(report: Json, strongest: Json | None) -> str:
         "No attack is shown to work. These figures are those of the one that came closest,",
     )
     sentences = [f"{start} {strongest['attack']}. {_attacker(strongest)}"]
-    low = low_fpr_outcome(report)
+    low = low_fpr_outcome(report) if report["verdict"]["attack_at_low_fpr"] else None
     if low is not None and low is not strongest:
         sentences.append(
             f"The attack {low['attack']} finds most members at a false positive rate of 1 %. "
@@ -236,7 +243,7 @@ def opening(report: Json, strongest: Json | None) -> str:
 
 def _attacker(outcome: Json) -> str:
     needs = threat_model(outcome["channel"], outcome["knowledge"], outcome["models"])
-    return f"Its attacker holds a record with its true label, {needs}."
+    return f"Its attacker holds a record with its true label and {needs}."
 
 
 def control(one: Json) -> dict[str, Any]:

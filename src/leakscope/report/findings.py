@@ -5,6 +5,7 @@ Plain strings made of numbers and names; the page escapes them like everything e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -39,12 +40,15 @@ def achievements(report: Json) -> list[tuple[str, str]]:
     leading, low = headline_outcome(report), low_fpr_outcome(report)
     if leading is None or low is None:
         return []
-    rates = [_at_rate(low["attack"], rate, report["target"]) for rate in low["tpr_at_fpr"]]
+    singled_out = _singled_out(report, low)
+    # What cannot be resolved is not repeated where a test has answered it.
+    shown = [rate for rate in low["tpr_at_fpr"] if rate["resolved"] or not singled_out]
+    rates = [_at_rate(low, rate, report["target"]) for rate in shown]
     return [
-        *_singled_out(report, low),
+        *singled_out,
         _right(leading["attack"], leading["accuracy"]),
         *rates,
-        _trusted(leading["ppv"]),
+        _trusted(leading["attack"], leading["ppv"]),
         _epsilon(leading),
     ]
 
@@ -80,7 +84,8 @@ def _right(attack: str, accuracy: Json) -> tuple[str, str]:
     )
 
 
-def _at_rate(attack: str, rate: Json, target: Json) -> tuple[str, str]:
+def _at_rate(outcome: Json, rate: Json, target: Json) -> tuple[str, str]:
+    attack = outcome["attack"]
     falsely = f"falsely accusing {one_in(rate['fpr'])} non-members"
     if not rate["resolved"] or rate["value"] is None:
         persons = (target["units"] or {}).get("nonmembers")
@@ -92,6 +97,13 @@ def _at_rate(attack: str, rate: Json, target: Json) -> tuple[str, str]:
             f"How many members {attack} finds while {falsely}: too few non-members to say ({have}; "
             f"about {count(enough_nonmembers(rate['fpr']))} needed).",
         )
+    call = _only_call(outcome)
+    if call is not None and rate["fpr"] < call:
+        return (
+            CANNOT_SAY,
+            f"{attack} answers yes or no, and accuses {percent(call)} of non-members. It cannot be "
+            f"so cautious as to accuse only {one_in(rate['fpr'])}.",
+        )
     total = 1000 if rate["fpr"] < 0.01 else 100
     return (
         f"{of(rate['value'], total)} in {count(total)}",
@@ -100,16 +112,24 @@ def _at_rate(attack: str, rate: Json, target: Json) -> tuple[str, str]:
     )
 
 
-def _trusted(ppv: Json) -> tuple[str, str]:
+def _only_call(outcome: Json) -> float | None:
+    """The FPR of an attack that answers yes or no; None for others. Their curve has one corner."""
+    fpr, tpr = outcome["curve"]["fpr"], outcome["curve"]["tpr"]
+    if len(fpr) != 3 or not math.isclose(outcome["auc"]["value"] or 0.0, (1 + tpr[1] - fpr[1]) / 2):
+        return None
+    return float(fpr[1])
+
+
+def _trusted(attack: str, ppv: Json) -> tuple[str, str]:
     share = "half" if ppv["prior"] == 0.5 else f"{of(ppv['prior'], 100)} in 100"
     if ppv["value"] is None:
         return (
             CANNOT_SAY,
-            "It called no record a member, so there is no saying how often that is right.",
+            f"{attack} called no record a member, so there is no saying how often that is right.",
         )
     return (
         f"{of(ppv['value'], 100)} in 100",
-        f"records that it calls members are members (with 95% confidence, {percent_span(ppv, 0)}), "
+        f"records that {attack} calls members are members (with 95% confidence, {percent_span(ppv, 0)}), "
         f"if {share} of the records asked about are.",
     )
 

@@ -19,6 +19,8 @@ NAMES = {"members": "members", "nonmembers": "non-members"}
 
 def in_words(record: OneRecord) -> list[str]:
     """Who it is, what each attack makes of it, its leakage, its groups, and whether it is found."""
+    if record.verdict["level"] == "invalid":
+        return [opening(record), str(record.verdict["reason"])]
     return [
         opening(record),
         *(about(one, record) for one in record.standings),
@@ -28,10 +30,14 @@ def in_words(record: OneRecord) -> list[str]:
 
 def opening(record: OneRecord) -> str:
     """Which record it is, and how far the figures can be trusted."""
+    small = " The leak is within the limits." if record.verdict["within_limit"] else ""
+    unchecked = record.verdict["conditions"]
+    only_if = f" This holds only if {' and '.join(unchecked)}." if unchecked else ""
     told = {
-        "leaks": "The model leaks: attacks tell its members from others better than chance.",
-        "invalid": "The audit is invalid, because a check of itself failed: nothing that follows "
-        "says anything about the model.",
+        "leaks": "The model leaks: attacks tell its members from others better than chance."
+        f"{small}{only_if}",
+        "invalid": "The audit is invalid, because a check of itself failed: it says nothing about "
+        "this record.",
     }.get(
         record.verdict["level"],
         "No attack was shown to tell members from others, so that a high score may be chance.",
