@@ -129,8 +129,8 @@ def _trusted(attack: str, ppv: Json) -> tuple[str, str]:
         )
     return (
         f"{of(ppv['value'], 100)} in 100",
-        f"records that {attack} calls members are members (with 95% confidence, {percent_span(ppv, 0)}), "
-        f"if {share} of the records asked about are.",
+        f"records that {attack} calls members are members (with 95% confidence, "
+        f"{percent_span(ppv, 0)}), if {share} of the records asked about are.",
     )
 
 
