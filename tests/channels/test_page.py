@@ -30,7 +30,7 @@ def test_the_code_of_the_page_runs_and_says_what_stands_below_it(
     assert np.isfinite(made["smooth"]).all()
     models = {one["attack"]: one["models"] for one in made["few"].outcomes}
     assert models == {"gradient-forest-shadow": 9, "loss": 1, "shadow": 9}
-    assert "gives its training records away" in capsys.readouterr().out
+    assert "This model leaks membership" in capsys.readouterr().out
 
 
 def test_the_page_names_every_explanation() -> None:

@@ -141,7 +141,7 @@ def outcome(attack: tuple[Any, ...], scale: float, n: int) -> dict[str, Any]:
 def verdict(level: str) -> dict[str, Any]:
     headline, attack, needed, reason = {
         "leaks": (
-            "This model gives its training records away: the gradient-boosting attack is right "
+            "This model leaks membership: the gradient-boosting attack is right "
             "about 69 of 100 people, where guessing is right about 50.",
             "gradient-boosting", None,
             "The gradient-boosting attack has an advantage of 0.383 (95% interval 0.352 to 0.414), "

@@ -63,8 +63,8 @@ def test_the_adversary_is_said_to_know_what_it_knows(leak: dict[str, Any]) -> No
     by_name = {one["attack"]: one for one in leak["outcomes"]}
     opening = advice.opening(leak, by_name["loss"])
     assert (
-        "holds a record with its true label, sees the loss on each record and knows the average "
-        "training loss." in opening
+        "holds a record with its true label, and sees the loss on each record and knows the "
+        "average training loss." in opening
     )
     # The attack that finds most members at a low rate is named as well.
     assert opening.endswith("sees class probabilities and knows half of the members.")

@@ -25,7 +25,8 @@ def test_low_rates_are_those_of_the_attack_that_finds_most_there(leak: dict[str,
     assert achieved[0][0] == f"{test['found']:,} of 2,000"
     assert "singled out by loss" in achieved[0][1]
     assert "label-gap is right about" in achieved[1][1]
-    assert all(" loss " in sentence for _, sentence in achieved[2:5])
+    # At 0.1 % FPR there are too few non-members for an interval; the test has answered.
+    assert [" loss " in sentence for _, sentence in achieved[2:5]] == [True, True, False]
     # Without a significant tail, the largest estimate is shown.
     leak["verdict"]["attack_at_low_fpr"] = None
     assert any("found by gradient-boosting" in text for _, text in findings.achievements(leak))

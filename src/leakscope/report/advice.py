@@ -243,7 +243,7 @@ def opening(report: Json, strongest: Json | None) -> str:
 
 def _attacker(outcome: Json) -> str:
     needs = threat_model(outcome["channel"], outcome["knowledge"], outcome["models"])
-    return f"Its attacker holds a record with its true label and {needs}."
+    return f"Its attacker holds a record with its true label, and {needs}."
 
 
 def control(one: Json) -> dict[str, Any]:

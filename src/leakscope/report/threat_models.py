@@ -49,7 +49,10 @@ def threat_model(channel: str, knowledge: str, models: int) -> str:
     models : int
         Number of models the attack rests on, the target included.
     """
-    shown = dict.fromkeys(SEES.get(part, f"{part} explanations") for part in channel.split("+"))
+    shown = dict.fromkeys(
+        SEES.get(part, f"{part.removesuffix('-summary')} explanations")
+        for part in channel.split("+")
+    )
     needs = ["sees " + " with ".join(shown)]
     if models > 1:
         needs.append(f"trains {count(models - 1)} shadow models")
