@@ -217,7 +217,8 @@ def _leaks(outcomes: Sequence[Outcome], limits: Limits) -> Verdict:
             small = "A small leak of a few training records, within the limits"
             few = small if within else "This model leaks a few training records"
             start = f"{few}: the {lowest.attack} attack"
-        who = "" if lowest is largest else f", which {_threat(lowest)},"
+        known = largest is not None and _threat(largest) == _threat(lowest)
+        who = "" if known else f", which {_threat(lowest)},"
         sentences.append(
             f"{start}{who} finds {count(test.found)} of {count(test.members)} members while "
             f"accusing at most {count(test.accused)} of {count(test.nonmembers)} non-members."
