@@ -15,11 +15,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
 import leakscope
-from leakscope.auditing.judging import CONSTANT
 from leakscope.errors import InputError, RecordsError
 from leakscope.records import Records
 from leakscope.registry import entries
 from leakscope.report import load_schema
+from leakscope.report.words import CONSTANT
 
 CHEAP = ["loss", "label-gap", "confidence", "entropy", "modified-entropy"]
 

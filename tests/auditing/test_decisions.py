@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope
-from leakscope.auditing.judging import CONSTANT
+from leakscope.report.words import CONSTANT
 
 ATTACKS = ["loss", "label-gap", "confidence", "entropy"]
 

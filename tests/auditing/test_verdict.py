@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.auditing.judging import CONSTANT
 from leakscope.auditing.verdict import Limits, adjust, decide
 from leakscope.controls import Control
 from leakscope.metrics import Interval, judge
+from leakscope.report.words import CONSTANT
 
 
 def outcome(name, found, accused, n=500):

@@ -16,13 +16,13 @@ from leakscope.metrics.outcome import Outcome, judge
 from leakscope.metrics.tails import ENOUGH, cut_at
 from leakscope.protocols import Bools, Floats
 from leakscope.records import Records
+from leakscope.report.words import CONSTANT
 
 NOT_RANDOMIZED = "Membership was not drawn by a fair coin per record, which a bound on ε needs."
 TAUGHT = "The attack was taught by members, which the one-run bound on ε does not allow."
 EQUAL = (
     "Every record of a side stands there more than once: a bound on ε would need a coin for each."
 )
-CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
 BY_UNIT = "Rows belong to persons: a bound on ε would need a coin per row."
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from leakscope.auditing.judging import CONSTANT
 from leakscope.controls import Control
 from leakscope.controls.target import ACCURACY
 from leakscope.metrics.intervals import holm
@@ -31,7 +30,15 @@ from leakscope.metrics.tail_test import (
 from leakscope.metrics.tails import Rate
 from leakscope.report import Verdict
 from leakscope.report.threat_models import sees_predictions, threat_model
-from leakscope.report.words import count, number, one_in, p_value, percent, records_in_words
+from leakscope.report.words import (
+    CONSTANT,
+    count,
+    number,
+    one_in,
+    p_value,
+    percent,
+    records_in_words,
+)
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,12 @@ from leakscope.report import RecordTable, Report
 from leakscope.report.build import SCHEMA_VERSION
 from leakscope.report.reading import FILE, by_its_schema
 from leakscope.report.threat_models import sees_predictions
-from leakscope.report.words import LEVELS, persons_per_record
+from leakscope.report.words import CONSTANT, LEVELS, persons_per_record
 
 INVALID = "invalid"
 LEARNED = "members of the other half"
 MOST = 2**53  # records; beyond, a float does not hold every whole number
 ROUNDING = 1e-9
-CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
 
 
 @dataclass(frozen=True)

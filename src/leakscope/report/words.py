@@ -21,6 +21,9 @@ LEVELS = {
     "invalid": "Audit invalid",
 }
 
+# Why an attack whose scores do not vary counts as not run.
+CONSTANT = "It gives every record the same score, which is no evidence for or against a leak."
+
 # A leak whose intervals all stay within the limits is shown in a calmer tone.
 SMALL_LEAK = "small_leak"
 
